@@ -1,0 +1,20 @@
+"""The cost model seam: how long a step takes, in integer picoseconds."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class CostModel(Protocol):
+    """Seconds of a step from its shape. Pure, and exact: `leap(n, c, k)` equals k calls of `step`."""
+
+    def step(self, decodes: int, decode_context: int, prefill: int, prefill_pairs: int) -> int:
+        """Time of one step in ps: `decodes` requests that generate one token each and read `decode_context`
+        stored tokens together (the new ones included), and `prefill` prompt tokens that attend to
+        `prefill_pairs` (query, key) pairs together."""
+        ...
+
+    def leap(self, decodes: int, decode_context: int, steps: int) -> int:
+        """Time in ps of `steps` successive decode-only steps with the same `decodes` requests;
+        `decode_context` is that of the first step and grows by `decodes` a step."""
+        ...

@@ -1,0 +1,40 @@
+"""What a user can cause. Every error is one clear sentence with a remedy; a bug is an assert instead.
+
+KvtuiError
+├── ConfigError          an option, a lane, a model or a GPU that makes no sense
+│   └── DoesNotFit       the model leaves no room for KV memory
+└── TraceError           a file that cannot be read as a request trace
+"""
+
+from __future__ import annotations
+
+
+class KvtuiError(Exception):
+    """A mistake the user can put right: `message` says what is wrong, `hint` what to do."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class ConfigError(KvtuiError):
+    """An option that is unknown, out of range or in contradiction to another one."""
+
+
+class DoesNotFit(ConfigError):
+    """Model weights and activations leave no memory for KV blocks on this GPU."""
+
+
+class TraceError(KvtuiError):
+    """A trace that cannot be read; `path` and `line` (1-based) say where."""
+
+    def __init__(
+        self, message: str, *, path: str | None = None, line: int | None = None, hint: str | None = None
+    ) -> None:
+        where = f"{path}:{line}: " if path and line else f"{path}: " if path else ""
+        super().__init__(where + message, hint=hint)
+        self.path = path
+        self.line = line

@@ -1,0 +1,83 @@
+"""A workload as columns: what a trace says about each request, and what was assumed to read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Rows that are not replayed: why, how many, and the first few line numbers (1-based)."""
+
+    reason: str
+    count: int
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Requests in order of arrival, as columns of equal length.
+
+    Prefix identity: request i's leading `identified[i]` tokens (prompt, and where the trace knows them
+    also generated tokens) are cut in units of `unit` tokens (the last may be partial), and
+    `chain[chain_start[i] : chain_start[i + 1]]` names them. An id stands for the *whole* prefix up to and
+    including its unit, so two requests share that prefix exactly when they have the same id there. A trace
+    without prefix identity has `unit == 0` and no chain.
+    """
+
+    name: str
+    format: str
+    arrival_ns: Ints  # ascending, from 0
+    prompt: Ints  # tokens, history included
+    output: Ints  # tokens to generate; 0 = prefill only
+    line: Ints  # source line, 1-based; 0 = made by a generator
+    priority: Ints | None = None  # smaller is more urgent
+    unit: int = 0
+    chain: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    chain_start: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
+    identified: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    left_out: tuple[LeftOut, ...] = ()
+    assumed: tuple[str, ...] = ()  # sentences: units, block size, zone, order
+    sha256: str = ""  # of the bytes read, or of the columns where they were generated
+
+    def __len__(self) -> int:
+        return len(self.arrival_ns)
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from the first arrival to the last."""
+        return float(self.arrival_ns[-1] - self.arrival_ns[0]) / 1e9 if len(self) else 0.0
+
+    @cached_property
+    def shared_units(self) -> Ints:
+        """How many leading units of each request at least two requests have in common."""
+        counts = np.zeros(len(self), np.int64)
+        if not self.unit or not len(self.chain):
+            return counts
+        _, inverse, times = np.unique(self.chain, return_inverse=True, return_counts=True)
+        alone = np.concatenate(([0], np.cumsum(times[inverse] < 2)))
+        # In a chain everything behind the first lonely unit is lonely too: count the units before it.
+        length = np.diff(self.chain_start)
+        lonely = alone[self.chain_start[1:]] - alone[self.chain_start[:-1]]
+        return np.asarray(length - lonely, np.int64)
+
+    def head(self, count: int) -> Workload:
+        """The first `count` requests."""
+        end = self.chain_start[min(count, len(self))] if self.unit else 0
+        return replace(
+            self,
+            arrival_ns=self.arrival_ns[:count],
+            prompt=self.prompt[:count],
+            output=self.output[:count],
+            line=self.line[:count],
+            priority=None if self.priority is None else self.priority[:count],
+            chain=self.chain[:end],
+            chain_start=self.chain_start[: count + 1] if self.unit else self.chain_start,
+            identified=self.identified[:count],
+        )
