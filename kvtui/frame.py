@@ -1,0 +1,162 @@
+"""What one lane shows at one moment. The screen, the report and the tests read these and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Cell(IntEnum):
+    """State of one block of KV memory. `stored` in `Cells` says how many of a HELD block's slots are filled."""
+
+    FREE = 0
+    HOLE = 1  # free, but no region the next request needs fits here (contiguous only)
+    CACHED = 2  # full, keyed, no owner: reusable until evicted
+    HELD = 3  # belongs to running requests; unfilled slots will be filled or are a block end
+    NEVER = 4  # reserved by a request that will never fill any of it (contiguous only)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """KV memory, one entry a block, in physical order; arrays are read-only."""
+
+    state: NDArray[np.uint8]  # Cell
+    owner: NDArray[np.int32]  # request number, -1 for none; of a shared block the first owner
+    stored: NDArray[np.int32]  # slots filled, 0..block_size
+    refs: NDArray[np.uint8]  # how many requests hold it, 255 = 255 or more
+
+
+class EventKind(StrEnum):
+    ADMITTED = "admitted"
+    HIT = "cache hit"
+    PREEMPTED = "preempted"
+    FINISHED = "finished"
+    REJECTED = "rejected"
+    EVICTED = "evicted"
+
+
+class Event(NamedTuple):
+    """Something that happened to a request. Meaning of `a` and `b` by kind:
+
+    ADMITTED  prompt tokens to compute, blocks (or slots of a region) taken
+    HIT       tokens found in the prefix cache, prompt tokens
+    PREEMPTED blocks given back, number of the request that needed them
+    FINISHED  tokens generated, milliseconds since arrival
+    REJECTED  blocks (slots) it would need, blocks (slots) there are
+    EVICTED   cached blocks that lost their content in this step, request that took them
+    """
+
+    time_s: float
+    step: int
+    kind: EventKind
+    request: int
+    a: int
+    b: int
+
+
+class WaitingRow(NamedTuple):
+    request: int
+    tokens: int  # to compute once admitted (prompt and what it had generated before a preemption)
+    waited_s: float  # since arrival
+    preempted: bool
+
+
+class RunningRow(NamedTuple):
+    request: int
+    prompt: int
+    generated: int
+    output: int  # tokens it will have generated in the end
+    computed: int  # tokens whose K/V is stored
+    held: int  # slots held
+
+
+class Percentiles(NamedTuple):
+    """Seconds over the `n` requests that have the figure; all None when n is 0."""
+
+    mean: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    n: int
+
+
+class Split(NamedTuple):
+    """Where KV memory is, in per cent of the pool; adds up to 100."""
+
+    stored: float  # token states
+    reserved: float  # held for tokens that this request will still generate
+    internal: float  # reserved and never used
+    external: float  # free, but the next request fits nowhere (a hole)
+    tail: float  # unfilled ends of last blocks
+    cached: float  # full, no owner, reusable
+    free: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Numbers of a lane. Means and shares marked *mean* are weighted by the time the engine was stepping."""
+
+    running: int
+    waiting: int  # in the queue, preempted ones included
+    preempted_waiting: int  # of these, how many were preempted
+    finished: int
+    rejected: int
+    unfinished: int  # known to the engine and not ended
+    preemptions: int
+    evictions: int
+    batch_peak: int
+    batch_mean: float
+    output_tokens: int  # generated so far
+    output_tokens_per_s: float  # over the virtual time so far
+    requests_per_s: float
+    query_tokens: int  # prefix cache, first admissions only
+    hit_tokens: int
+    readmit_query_tokens: int  # prefix cache, after preemption
+    readmit_hit_tokens: int
+    split: Split  # now
+    split_mean: Split
+    ttft: Percentiles
+    tpot: Percentiles
+    e2e: Percentiles
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One immutable picture of a lane.
+
+    `batch` is the history of the batch size: (time_s, running) at every change, oldest first, thinned to a
+    few hundred points. `events` are the newest events, newest first. `waiting` is in the scheduler's own
+    order, `running` nearest to its end first; both are cut at the number of rows asked for.
+    """
+
+    step: int
+    time_s: float
+    done: bool
+    counters: Counters
+    cells: Cells
+    waiting: tuple[WaitingRow, ...]
+    running: tuple[RunningRow, ...]
+    events: tuple[Event, ...]
+    batch: tuple[tuple[float, int], ...]
+    mean_filled: float  # slots stored per running request
+    copied: tuple[int, ...] = ()  # blocks copied in this step (copy-on-write)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneInfo:
+    """What never changes about a lane; the screen titles and sizes its panels with it."""
+
+    name: str  # "contiguous", "paged"; unique in a run
+    manager: str  # "contiguous" or "paged"
+    title: str  # "Contiguous", "Paged"
+    subtitle: str  # "reserves 2,048 each", "16-token blocks"
+    blocks: int
+    block_size: int  # tokens
+    region_blocks: int | None  # blocks of a full reservation, None where nothing is reserved
+    pool_tokens: int
+    pool_bytes: int | None
+    label: str  # "simulated", "measured", "live"
