@@ -45,6 +45,8 @@ class Workload:
     left_out: tuple[LeftOut, ...] = ()
     assumed: tuple[str, ...] = ()  # sentences: units, block size, zone, order
     sha256: str = ""  # of the bytes read, or of the columns where they were generated
+    max_len: int | None = None  # maximum length the workload is meant for, where it says so
+    slots: int | None = None  # KV slots of the pool it is meant for, where it says so
 
     def __len__(self) -> int:
         return len(self.arrival_ns)
