@@ -1,0 +1,64 @@
+"""Import borders: the domain loads without the screen, heavy packages only when used, the engine is pure."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.packaging.source import ROOT, modules, parse
+
+SCREEN = ("textual", "rich", "click")
+ON_DEMAND = ("torch", "zmq", "distributed")
+
+SCREEN_SIDE = ("tui", "__main__", "cli")
+# Readers know dates and backends know clocks. Everything else takes part in deciding what a run does.
+EDGE = (*SCREEN_SIDE, "traces", "backends")
+IMPURE = ("asyncio", "time", "random", "datetime", "numpy.random", "kvtui.backends")
+
+
+def area(module: str) -> str:
+    """`memory` for kvtui.memory.pool, `cli` for kvtui.cli and kvtui.cli_run, nothing for kvtui itself."""
+    part = module.split(".")[1] if "." in module else ""
+    return "cli" if part.startswith("cli") else part
+
+
+def test_modules_load_neither_screen_nor_on_demand_packages() -> None:
+    asked = {module: ON_DEMAND if area(module) in SCREEN_SIDE else ON_DEMAND + SCREEN for module in modules()}
+    probe = subprocess.run(
+        [sys.executable, "-m", "tests.packaging.import_probe"],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert probe.returncode == 0, probe.stderr
+    assert json.loads(probe.stdout) == {}
+
+
+def test_engine_side_is_pure() -> None:
+    pure = {module: path for module, path in modules().items() if area(module) not in EDGE}
+    assert "kvtui.memory.paged" in pure
+    offenders = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for module, path in pure.items()
+        for line, name in imports(module, path)
+        if any(name == banned or name.startswith(banned + ".") for banned in IMPURE)
+    ]
+    assert offenders == []
+
+
+def imports(module: str, path: Path) -> Iterator[tuple[int, str]]:
+    """Every name that a module imports anywhere, in full (`time.perf_counter`), with its line."""
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
