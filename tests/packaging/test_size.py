@@ -12,7 +12,8 @@ FUNCTION_LINES = 50
 
 def test_no_file_is_too_long() -> None:
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in modules().values()}
-    assert [f"{path.relative_to(ROOT)}: {n} lines" for path, n in lengths.items() if n > FILE_LINES] == []
+    offenders = [f"{path.relative_to(ROOT)}: {n} lines" for path, n in lengths.items() if n > FILE_LINES]
+    assert not offenders, "\n".join(offenders)
 
 
 def test_no_function_is_too_long() -> None:
@@ -27,4 +28,4 @@ def test_no_function_is_too_long() -> None:
         for path, node in functions
         if (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > FUNCTION_LINES
     ]
-    assert offenders == []
+    assert not offenders, "\n".join(offenders)
