@@ -1,0 +1,98 @@
+"""Pool sizes against what vLLM and others report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kvtui.catalogue import gpu, model
+from kvtui.errors import ConfigError, DoesNotFit
+from kvtui.sizing import GIB, BatchLimits, Pool, batch_limits, pool
+
+LLAMA = model("llama-3.1-8b")
+
+
+def without_graphs(sized: Pool) -> int:
+    """num_gpu_blocks, null block included, of a vLLM before 0.20, which did not count CUDA graphs."""
+    graphs = next(-term.bytes for term in sized.terms if term.name == "CUDA graphs")
+    return (sum(term.bytes for term in sized.terms) + graphs) // sized.block_bytes
+
+
+def test_the_default_scene_has_room_for_19_full_reservations() -> None:
+    scene = pool(LLAMA, gpu("a10g"))
+    assert 2450 <= scene.blocks <= 2550
+    assert scene.tokens // 2048 == 19
+
+
+def test_a_24_gib_card_as_vllm_sees_it() -> None:
+    card = replace(gpu("rtx4090"), memory_bytes=24 * GIB)
+    assert pool(LLAMA, card, utilization=0.9).blocks == pytest.approx(2588, rel=0.05)
+
+
+def test_an_h100_as_blis_sees_it() -> None:
+    assert pool(LLAMA, gpu("h100-sxm"), utilization=0.9).blocks == pytest.approx(26_312, rel=0.05)
+
+
+@pytest.mark.parametrize(("id", "tokens"), [("llama-3.1-8b", 476_016), ("qwen2.5-7b", 1_096_000)])
+def test_an_h100_as_measured(id: str, tokens: int) -> None:
+    """vLLM 0.19.0, 79.19 GiB at 0.95: the "GPU KV cache size" of its log."""
+    card = replace(gpu("h100-sxm"), memory_bytes=int(79.19 * GIB))
+    assert without_graphs(pool(model(id), card, utilization=0.95)) * 16 == pytest.approx(tokens, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("id", "gib"),
+    [("llama-3.1-8b", 1.89), ("qwen3-8b", 2.21), ("gemma-2-9b", 3.63), ("phi-4", 1.52)],
+)
+def test_activations_as_measured(id: str, gib: float) -> None:
+    """vLLM 0.19.0 on an H100: "torch peak memory increase" of its log."""
+    terms = pool(model(id), gpu("h100-sxm")).terms
+    activations = next(-term.bytes for term in terms if term.name == "activations")
+    assert activations / GIB == pytest.approx(gib, rel=0.05)
+
+
+def test_blocks_bytes_and_tokens_agree_to_the_token() -> None:
+    sized = pool(LLAMA, gpu("l4"), block_size=32)
+    assert sized.bytes // LLAMA.kv_bytes_per_token() == sized.tokens == 32 * sized.blocks
+    left = sum(term.bytes for term in sized.terms)
+    assert 0 <= left - sized.bytes - sized.block_bytes < sized.block_bytes, "one null block, no more"
+
+
+def test_four_mib_a_block_of_64_tokens() -> None:
+    """16 of 64 layers keep KV, 4 heads of 256."""
+    groups = tuple(replace(group, layers=16, kv_heads=4, head_dim=256) for group in LLAMA.kv_groups)
+    hybrid = replace(LLAMA, layers=64, kv_groups=groups)
+    assert pool(hybrid, gpu("h100-sxm"), block_size=64).block_bytes == 4 * 2**20
+
+
+def test_what_has_no_estimate_makes_it_an_upper_bound() -> None:
+    assert not pool(LLAMA, gpu("a10g")).upper_bound
+    mixture = pool(model("qwen3-30b-a3b"), gpu("h100-sxm"))
+    assert mixture.upper_bound
+    assert mixture.left_out == ("buffers of the experts",)
+    assert len(pool(model("qwen3.5-35b-a3b"), gpu("h200")).left_out) == 2
+
+
+def test_a_model_that_does_not_fit_says_by_how_much() -> None:
+    with pytest.raises(DoesNotFit, match=r"Llama-3.1-70B bf16 .* A100 SXM 80 GB: 131.4 GiB .* 58.7 GiB more"):
+        pool(model("llama-3.1-70b"), gpu("a100-80"))
+    assert pool(model("llama-3.1-70b"), gpu("a100-80"), tp=4).blocks > 10_000
+
+
+def test_fewer_bits_and_smaller_batches_leave_more_room() -> None:
+    plain = pool(LLAMA, gpu("a10g")).blocks
+    assert pool(LLAMA, gpu("a10g"), dtype="fp8").blocks > plain
+    assert pool(LLAMA, gpu("a10g"), limits=BatchLimits(512, 64)).blocks > plain
+    assert pool(LLAMA, gpu("a10g"), kv_dtype_bytes=1).blocks > 2 * plain - 5
+
+
+def test_limits_by_memory() -> None:
+    ids = ("a10g", "a100-80", "h100-sxm", "b200")
+    assert [batch_limits(gpu(id)).tokens for id in ids] == [2048, 2048, 8192, 16384]
+
+
+@pytest.mark.parametrize("wrong", [{"block_size": 0}, {"utilization": 1.1}, {"tp": 0}])
+def test_senseless_options_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ConfigError):
+        pool(LLAMA, gpu("a10g"), **wrong)
