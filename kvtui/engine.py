@@ -1,0 +1,288 @@
+"""One lane's engine: the clock, arrivals in, the scheduler's steps, and what is measured of them.
+
+Synchronous, pure and deterministic: no wall clock, no randomness, no coroutine. `step()` does one scheduler
+step or, with a higher limit, leaps over as many steps without a decision; both give the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kvtui.cost import CostModel
+from kvtui.intake import Arrival, BlockKeys, arrivals, request_of
+from kvtui.memory.protocol import MemoryManager
+from kvtui.meter import Meter
+from kvtui.request import Phase, Request
+from kvtui.rules import Rules
+from kvtui.scheduler import Plan, Scheduler
+from kvtui.traces.workload import Workload
+
+UNLIMITED = 1 << 60
+PATIENCE = 3  # steps that do nothing, with nothing to come, before a run counts as stuck
+
+
+class Observer(Protocol):
+    """Sees every step. Calls must not change anything."""
+
+    def arrived(self, engine: Engine, request: Request) -> None:
+        """The request stands in the queue."""
+        ...
+
+    def rejected(self, engine: Engine, request: Request) -> None:
+        """The request can never be served (see `Engine.refusals`)."""
+        ...
+
+    def aborted(self, engine: Engine, request: Request) -> None:
+        """The client of a live request went away."""
+        ...
+
+    def idle(self, engine: Engine) -> None:
+        """Nothing runs or waits; time jumps to the next arrival, if there is one."""
+        ...
+
+    def scheduled(self, engine: Engine, plan: Plan) -> None:
+        """Everything is decided, nothing has ended yet; `engine.now_ps` is the start of the step."""
+        ...
+
+    def updated(self, engine: Engine, plan: Plan) -> None:
+        """Tokens have appeared and requests have ended; `engine.now_ps` is the end of the step."""
+        ...
+
+
+@dataclass(slots=True)
+class Results:
+    """What became of each request, by number; times in ps, -1 = not (yet)."""
+
+    first_token: list[int]
+    finish: list[int]
+    tokens: list[int]  # generated, once finished
+    refusals: dict[int, tuple[int, int]] = field(default_factory=dict)  # number -> (needed, there are)
+    aborted: set[int] = field(default_factory=set)
+    finished: int = 0
+    output_tokens: int = 0  # of finished requests
+
+
+class Engine:
+    """Replays a workload on one manager under one set of rules, timed by a cost model.
+
+    `abort_at` lists (ps, request number) in order of time; `prepare` may set what the columns do not say
+    before a request is queued. Without `refuse` a request that can never fit waits for ever, as it does in
+    vLLM, and the run ends as `stuck`.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        rules: Rules,
+        manager: MemoryManager,
+        cost: CostModel,
+        *,
+        abort_at: Iterable[tuple[int, int]] = (),
+        prepare: Callable[[Request], None] | None = None,
+        refuse: bool = True,
+        until_ps: int | None = None,
+    ) -> None:
+        self.workload = workload
+        self.rules = rules
+        self.manager = manager
+        self.cost = cost
+        self.scheduler = Scheduler(rules, manager)
+        self.meter = Meter()
+        self.observer: Observer | None = None
+        self.now_ps = 0
+        self.done = not len(workload)
+        self.stuck = False
+        n = len(workload)
+        self.results = Results([-1] * n, [-1] * n, [0] * n)
+        self.known = 0  # requests that have arrived
+        self._keys = BlockKeys(workload, manager.block_size) if manager.prefix_cache else None
+        self._coming: Iterator[Arrival] = arrivals(workload)
+        self._next = next(self._coming, None)
+        self._aborts = list(abort_at)[::-1]  # next one last
+        self._live: dict[int, Request] = {}  # kept only where requests may be aborted
+        self._prepare = prepare
+        self._refuse = refuse
+        self._idle = 0  # steps in a row that did nothing
+        self._until = until_ps
+
+    # ---- running
+
+    def run(self) -> None:
+        """To the end."""
+        while self.step(UNLIMITED):
+            pass
+
+    def step(self, limit: int = 1) -> bool:
+        """Do at most `limit` scheduler steps in one call; False when nothing is left to do."""
+        if self.done or not self._take_in():
+            self.done = True
+            return False
+        plan = self._leap(limit)
+        if plan is None:
+            plan = self._full_step()
+        for request in plan.first_tokens:
+            self.results.first_token[request.number] = self.now_ps
+        for request in plan.finished:
+            self._finish(request)
+        self._idle = self._idle + 1 if plan.idle and not plan.preempted else 0
+        if self._idle >= PATIENCE and self._due() is None:
+            self.done = self.stuck = True
+        if self.observer is not None:
+            self.observer.updated(self, plan)
+        return not self.done
+
+    def _leap(self, limit: int) -> Plan | None:
+        scheduler = self.scheduler
+        steps = min(limit, scheduler.horizon())
+        if steps <= 0:
+            return None
+        decodes = len(scheduler.running)
+        first, rise = self._pace(decodes)
+        steps = self._until_event(steps, first, rise)
+        if not self.manager.uniform:
+            steps = 1  # which blocks lose content decides what is cached: look at every step
+        before = self.manager.levels(self._wanted())
+        bought: list[tuple[int, int]] = []
+        plan = scheduler.leap(steps, bought)
+        if plan is None:
+            return None
+        if self.observer is not None:
+            self.observer.scheduled(self, plan)
+        if plan.steps == 1:
+            levels = self.manager.levels(self._wanted())
+            self.meter.add(first, decodes, plan.stored, scheduler.final, levels)
+        else:
+            self.meter.add_leap(
+                steps=plan.steps,
+                first=first,
+                rise=rise,
+                running=decodes,
+                stored=plan.stored,
+                final=scheduler.final,
+                before=before,
+                block_size=self.manager.block_size,
+                bought=bought,
+            )
+        self.now_ps += plan.steps * first + rise * (plan.steps * (plan.steps - 1) // 2)
+        scheduler.commit(plan)
+        return plan
+
+    def _full_step(self) -> Plan:
+        scheduler = self.scheduler
+        plan = scheduler.full_step()
+        if self.observer is not None:
+            self.observer.scheduled(self, plan)
+        tokens = sum(n for _, _, n in plan.prefill)
+        pairs = sum(n * start + n * (n + 1) // 2 for _, start, n in plan.prefill)
+        dt = self.cost.step(plan.decodes, plan.decode_context, tokens, pairs)
+        levels = self.manager.levels(self._wanted())
+        self.meter.add(dt, len(scheduler.running), plan.stored, scheduler.final, levels)
+        self.now_ps += dt
+        scheduler.commit(plan)
+        return plan
+
+    def _pace(self, decodes: int) -> tuple[int, int]:
+        """Time of the next decode-only step, and by how much each further one takes longer."""
+        context = self.scheduler.decode_context
+        first = self.cost.leap(decodes, context, 1)
+        return first, self.cost.leap(decodes, context, 2) - 2 * first
+
+    def _until_event(self, steps: int, first: int, rise: int) -> int:
+        """At most so many steps that the last one starts before the next event that could matter."""
+        due = [t for t in (self._until, self._aborts[-1][0] if self._aborts else None) if t is not None]
+        if self._next is not None and self.scheduler.open:
+            due.append(self._next.time)
+        if not due:
+            return steps
+        room = min(due) - self.now_ps
+        if room <= 0:
+            return 1
+        if steps * first + rise * (steps * (steps - 1) // 2) < room:
+            return steps
+        low, high = 0, steps  # low steps end before the event, high steps do not
+        while high - low > 1:
+            middle = (low + high) // 2
+            if middle * first + rise * (middle * (middle - 1) // 2) < room:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def _wanted(self) -> Request | None:
+        waiting = self.scheduler.waiting
+        return waiting.head() if waiting else None
+
+    def _finish(self, request: Request) -> None:
+        results = self.results
+        results.finish[request.number] = self.now_ps
+        results.tokens[request.number] = request.generated
+        results.finished += 1
+        results.output_tokens += request.generated
+        self._live.pop(request.number, None)
+
+    # ---- arrivals and aborts
+
+    def _due(self) -> int | None:
+        """When the next arrival or abort is."""
+        times = [self._next.time] if self._next is not None else []
+        if self._aborts:
+            times.append(self._aborts[-1][0])
+        return min(times, default=None)
+
+    def _take_in(self) -> bool:
+        """Take in what is due; jump over idle time. False when nothing is left or the time is up."""
+        while True:
+            if self._until is not None and self.now_ps >= self._until:
+                return False
+            self._take_in_until(self.now_ps)
+            if self.scheduler.active:
+                return True
+            if self.observer is not None:
+                self.observer.idle(self)
+            due = self._due()
+            if due is None:
+                return False
+            self.now_ps = max(self.now_ps, due)
+
+    def _take_in_until(self, now: int) -> None:
+        while self._aborts and self._aborts[-1][0] <= now:
+            time, number = self._aborts.pop()
+            self._arrive_before(time)
+            request = self._live.pop(number, None)
+            if request is not None:
+                self.scheduler.abort(request)
+                self.results.aborted.add(number)
+                if self.observer is not None:
+                    self.observer.aborted(self, request)
+        self._arrive_before(now + 1)
+
+    def _arrive_before(self, time: int) -> None:
+        while self._next is not None and self._next.time < time:
+            self._arrive(self._next)
+            self._next = next(self._coming, None)
+
+    def _arrive(self, arrival: Arrival) -> None:
+        self.known += 1
+        keys = self._keys.of(arrival.number) if self._keys is not None else []
+        max_len = self.rules.max_model_len
+        request = request_of(arrival, keys, max_len)
+        needed, room = arrival.prompt + 1, max_len
+        if self._refuse and needed <= room:
+            needed, room = self.manager.need(request), self.manager.blocks
+            if not self.manager.can_hold(request) and needed <= room:
+                needed, room = room + 1, room  # enough units, but no range so large
+        if needed > room:
+            request.move(Phase.REJECTED)
+            self.results.refusals[arrival.number] = (needed, room)
+            if self.observer is not None:
+                self.observer.rejected(self, request)
+            return
+        if self._prepare is not None:
+            self._prepare(request)
+        self.scheduler.add(request)
+        if self._aborts:
+            self._live[arrival.number] = request
+        if self.observer is not None:
+            self.observer.arrived(self, request)

@@ -1,0 +1,68 @@
+"""From trace columns to requests: each is made when it arrives, so a million rows stay columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from kvtui.request import Request
+from kvtui.traces.workload import Workload
+from kvtui.units import PS_PER_NS
+
+CHUNK = 4096  # rows turned into Python numbers at a time
+KEY_BITS = 24  # of a block key that hold the block's number; the rest is the chain id
+
+
+class Arrival(NamedTuple):
+    number: int
+    time: int  # ps
+    prompt: int
+    output: int
+    priority: int
+
+
+def arrivals(workload: Workload) -> Iterator[Arrival]:
+    """All rows in order of arrival."""
+    for start in range(0, len(workload), CHUNK):
+        part = slice(start, start + CHUNK)
+        times = (workload.arrival_ns[part] * PS_PER_NS).tolist()
+        prompts = workload.prompt[part].tolist()
+        outputs = workload.output[part].tolist()
+        priorities = [0] * len(times) if workload.priority is None else workload.priority[part].tolist()
+        for i, row in enumerate(zip(times, prompts, outputs, priorities, strict=True), start):
+            yield Arrival(i, *row)
+
+
+class BlockKeys:
+    """Keys of the leading blocks that two requests of a workload can meet, for one block size."""
+
+    def __init__(self, workload: Workload, block_size: int) -> None:
+        self._workload = workload
+        self._block_size = block_size
+        shared = workload.shared_units * workload.unit
+        self._blocks = np.minimum(shared, workload.identified) // block_size if workload.unit else None
+
+    def of(self, number: int) -> list[int]:
+        """Keys of request `number`, one a block; empty where it shares nothing."""
+        if self._blocks is None or not (blocks := int(self._blocks[number])):
+            return []
+        workload = self._workload
+        at = np.arange(blocks, dtype=np.int64)
+        # Block i ends with token (i + 1) * size: the chain id of that token's unit names the whole prefix.
+        units = ((at + 1) * self._block_size - 1) // workload.unit + workload.chain_start[number]
+        keys: list[int] = ((workload.chain[units] << KEY_BITS) | at).tolist()
+        return keys
+
+
+def request_of(arrival: Arrival, keys: list[int], max_len: int) -> Request:
+    """The request as the server sees it: its output is cut at the maximum length."""
+    return Request(
+        arrival.number,
+        arrival.prompt,
+        max(min(arrival.output, max_len - arrival.prompt), 0),
+        arrival=arrival.time,
+        priority=arrival.priority,
+        keys=keys,
+    )

@@ -1,0 +1,113 @@
+"""Managers used on their own, by name: the few lines that an article or a notebook needs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kvtui.request import Phase, Request
+
+if TYPE_CHECKING:
+    from kvtui.memory.paged import Hits
+
+
+class MemoryUsage(NamedTuple):
+    """Slots (room for the K/V of one token) of a manager by what they hold; they add up to the pool."""
+
+    stored: int
+    reserved: int = 0  # held for tokens still to come
+    internal: int = 0  # held and never used: the rest of a region, or the unfilled end of a block
+    external: int = 0  # free in holes too small for the next region
+    cached: int = 0  # full, nobody's, reusable
+    free: int = 0
+
+
+class ByName:
+    """Allocate, append, fork and free sequences by any hashable name.
+
+    A subclass gives `lookup`, `admit`, `grow`, `release` and the two copy-on-write calls; here is only the
+    book of names.
+    """
+
+    def __init__(self) -> None:
+        self.handles: dict[Hashable, Request] = {}
+        self._made = 0
+
+    def allocate(
+        self, name: Hashable, tokens: int, *, output: int = 0, keys: Sequence[int] = ()
+    ) -> int | None:
+        """Store `tokens` prompt tokens under `name`.
+
+        Returns how many of them were found in the prefix cache, None (and no effect) where there is no room.
+        `keys` name the contents of its leading full blocks: equal keys, equal prefix. `output` is how many
+        more tokens will be appended at most; only a manager that reserves by it looks at it.
+        """
+        assert name not in self.handles, f"{name!r} is allocated already"
+        request = Request(self._made, tokens, output, keys=list(keys))
+        hits = self.lookup(request)
+        found = hits.count * self.block_size
+        if not self.admit(request, hits, tokens - found):
+            return None
+        request.move(Phase.RUNNING)
+        request.computed = tokens
+        self._made += 1
+        self.handles[name] = request
+        return found
+
+    def append(self, name: Hashable, tokens: int = 1) -> bool:
+        """Store more tokens; False (and no effect) where there is no room."""
+        request = self.handles[name]
+        if not self.write_ahead(request, request.computed):
+            return False
+        if not self.grow(request, request.computed, request.computed + tokens):
+            return False
+        request.computed += tokens
+        return True
+
+    def fork(self, name: Hashable, child: Hashable) -> bool:
+        """A second sequence with the same contents that goes its own way; False where there is no room."""
+        assert child not in self.handles, f"{child!r} is allocated already"
+        parent = self.handles[name]
+        copy = Request(self._made, parent.prompt, parent.output)
+        if not self.fork_request(parent, copy, parent.computed):
+            return False
+        copy.move(Phase.RUNNING)
+        copy.computed = parent.computed
+        self._made += 1
+        self.handles[child] = copy
+        return True
+
+    def free(self, name: Hashable) -> None:
+        """Give everything back that `name` holds."""
+        request = self.handles.pop(name)
+        self.release(request, request.computed)
+
+    def tokens(self, name: Hashable) -> int:
+        """Tokens stored under `name`."""
+        return self.handles[name].computed
+
+    def block_table(self, name: Hashable) -> tuple[int, ...]:
+        """The block ids that `name` holds, in logical order."""
+        return tuple(self.handles[name].table)
+
+    # ---- what a subclass gives
+
+    block_size: int
+
+    def lookup(self, request: Request) -> Hits:
+        raise NotImplementedError
+
+    def admit(self, request: Request, hits: Hits, tokens: int) -> bool:
+        raise NotImplementedError
+
+    def grow(self, request: Request, computed: int, upto: int) -> bool:
+        raise NotImplementedError
+
+    def release(self, request: Request, stored: int) -> None:
+        raise NotImplementedError
+
+    def write_ahead(self, request: Request, stored: int) -> bool:
+        raise NotImplementedError
+
+    def fork_request(self, parent: Request, child: Request, stored: int) -> bool:
+        raise NotImplementedError

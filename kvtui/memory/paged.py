@@ -1,0 +1,386 @@
+"""Paged KV memory: block tables that grow by one block at a time, a prefix cache, copy-on-write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from kvtui.errors import ConfigError
+from kvtui.memory.byname import ByName, MemoryUsage
+from kvtui.memory.levels import Levels
+from kvtui.memory.ops import OpKind, OpLog
+from kvtui.memory.pool import BlockPool
+from kvtui.memory.wheel import PhaseWheel
+from kvtui.request import Request
+
+
+class Hits(NamedTuple):
+    """What the prefix cache holds for a request: blocks found by key, then some of its own private ones."""
+
+    blocks: list[int]
+    private: int
+
+    @property
+    def count(self) -> int:
+        return len(self.blocks) + self.private
+
+
+NO_HITS = Hits([], 0)
+
+
+class PagedMemoryManager(ByName):
+    """Block tables over a pool of `num_slots // block_size` blocks, by the rules of vLLM V1.
+
+    A scheduler works with requests (`lookup`, `admit`, `grow`, `serve`, `advance`, `release`); on its own the
+    manager is used by name (`allocate`, `append`, `fork`, `free`, see `ByName`). `lifo` is the order of reuse
+    since vLLM 0.24: blocks that carry no content first, the last freed before all.
+    """
+
+    region_blocks = None
+
+    def __init__(
+        self, num_slots: int, block_size: int = 16, *, prefix_cache: bool = True, lifo: bool = True
+    ) -> None:
+        if block_size < 1:
+            raise ConfigError(f"block size {block_size} is not a positive number of tokens")
+        if num_slots < block_size:
+            raise ConfigError(
+                f"{num_slots} slots are less than one block of {block_size}",
+                hint="give the pool more slots or use a smaller block size",
+            )
+        super().__init__()
+        self.block_size = block_size
+        self.blocks = num_slots // block_size
+        self.prefix_cache = prefix_cache
+        self.pool = BlockPool(self.blocks, lifo=lifo)
+        self.wheel = PhaseWheel(block_size)  # every decode
+        self.hot = PhaseWheel(block_size)  # decodes whose output completes blocks others can meet
+        self._own_key = 0  # keys that nobody else has count down from here
+
+    # ---- asking
+
+    @property
+    def log(self) -> OpLog | None:
+        return self.pool.log
+
+    @log.setter
+    def log(self, log: OpLog | None) -> None:
+        self.pool.log = log
+
+    @property
+    def free_blocks(self) -> int:
+        return self.pool.free
+
+    @property
+    def uniform(self) -> bool:
+        """Whether blocks without content are all handed out before any with content."""
+        return self.pool.uniform
+
+    def blocks_for(self, tokens: int) -> int:
+        """Blocks that `tokens` tokens fill."""
+        return -(-tokens // self.block_size)
+
+    def need(self, request: Request) -> int:
+        """Blocks the request holds at most over its life: its last token is never stored."""
+        return self.blocks_for(request.prompt + max(request.output - 1, 0))
+
+    def can_hold(self, request: Request) -> bool:
+        """Whether the request would fit into the empty pool."""
+        return self.need(request) <= self.blocks
+
+    def lookup(self, request: Request) -> Hits:
+        """The longest cached prefix; at least one known token stays to be computed. No effect."""
+        if not self.prefix_cache or request.skip_lookup:
+            return NO_HITS
+        limit = (request.known - 1) // self.block_size
+        keys = request.keys
+        blocks: list[int] = []
+        find = self.pool.find
+        for key in keys[:limit]:
+            block = find(key)
+            if block is None:
+                return Hits(blocks, 0)
+            blocks.append(block)
+        lost = len(request.lost)
+        if not lost or limit <= len(keys):
+            return Hits(blocks, 0) if blocks else NO_HITS
+        private = self.pool.survivors(request.lost_at, lost)
+        return Hits(blocks, min(private, limit - len(keys)))
+
+    def missing_key(self, request: Request, hits: Hits) -> int | None:
+        """The key that would lengthen the hit if somebody published it, or None."""
+        at = len(hits.blocks)
+        return request.keys[at] if at < len(request.keys) else None
+
+    def hot_keys(self, at: int) -> set[int]:
+        """Keys of block number `at` that decoding requests may publish with their output."""
+        return {r.keys[at] for r in self.hot.all() if r.registered <= at < len(r.keys)}
+
+    def levels(self, wanted: Request | None) -> Levels:
+        """How the memory stands. Any free block serves any request: there are no holes."""
+        size = self.block_size
+        pool = self.pool
+        held = (self.blocks - pool.free) * size
+        return Levels(held, pool.shared * size, 0, pool.cached * size, pool.free * size)
+
+    # ---- acting for a scheduler
+
+    def admit(
+        self, request: Request, hits: Hits, tokens: int, *, watermark: int = 0, reserve_full: bool = True
+    ) -> bool:
+        """Give the request its hit blocks and blocks for `tokens` more tokens; register what gets full.
+
+        Refuses (False, no effect) when the blocks, or with `reserve_full` those for all its known tokens, and
+        `watermark` blocks are not free.
+        """
+        pool = self.pool
+        count = hits.count
+        idle = hits.private + sum(map(pool.idle, hits.blocks))
+        have = count * self.block_size
+        need = max(self.blocks_for(have + tokens) - count, 0)
+        asked = max(self.blocks_for(request.known) - count, 0) if reserve_full else 0
+        if max(need, asked) + idle + watermark > pool.free:
+            return False
+        for block in hits.blocks:
+            pool.share(block)
+        table = hits.blocks.copy()
+        if hits.private:
+            pool.revive(request.lost_at, len(request.lost), hits.private)
+            table += request.lost[: hits.private]
+        request.lost = []
+        if self.log is not None:
+            self.log.add(OpKind.SHARE, request.number, tuple(table))
+        request.table = table
+        request.registered = len(hits.blocks)
+        request.computed = have
+        self._extend(request, need)
+        self._register(request, have, have + tokens)
+        return True
+
+    def grow(self, request: Request, computed: int, upto: int) -> bool:
+        """Blocks so that tokens [0, upto) have slots, of which `computed` are stored; False if there are none."""
+        need = self.blocks_for(upto) - len(request.table)
+        if need > 0:
+            if need > self.pool.free:
+                return False
+            self._extend(request, need)
+        self._register(request, computed, upto)
+        return True
+
+    def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:
+        """One step of the whole batch at once: every decode stores a token, and each of `chunks` (request,
+        tokens) stores its tokens; all in batch order. False (no effect) if the blocks do not suffice."""
+        pool = self.pool
+        takers: list[tuple[Request, int]] = [(r, 1) for r in self.wheel.at(step)]
+        for request, tokens in chunks:
+            takers.append((request, self.blocks_for(request.computed + tokens) - len(request.table)))
+        total = sum(n for _, n in takers)
+        if total > pool.free:
+            return False
+        if chunks:
+            takers.sort(key=_batch_order)
+        ids = pool.take(total)
+        at = 0
+        for request, n in takers:
+            if n:
+                request.table += ids[at : at + n]
+                if self.log is not None:
+                    self.log.add(OpKind.TAKE, request.number, ids[at : at + n])
+                at += n
+        self._register_batch(step, chunks)
+        return True
+
+    def advance(self, step: int, steps: int, bought: list[tuple[int, int]]) -> int:
+        """Up to `steps` steps in which nothing happens but one token for every decode.
+
+        Stops before the first step whose blocks do not suffice and returns how many steps were done. Appends
+        (steps done before, blocks taken) to `bought` for every step that took some.
+        """
+        done = 0
+        while done < steps:
+            slots = self.wheel.span(step + done, min(steps - done, self.block_size))
+            sizes = list(map(len, slots))
+            total = sum(sizes)
+            short = total > self.pool.free
+            if short:
+                fits, total = _affordable(sizes, self.pool.free)
+                slots, sizes = slots[:fits], sizes[:fits]
+            if total:
+                self._deal(chain.from_iterable(slots), total)
+                bought.extend((done + i, n) for i, n in enumerate(sizes) if n)
+            if self.hot.count or self.log is not None:
+                for at in range(step + done, step + done + len(slots)):
+                    self._register_batch(at, ())
+            done += len(slots)
+            if short:
+                break
+        return done
+
+    def start(self, request: Request) -> None:
+        """The request decodes from now on."""
+        self.wheel.enter(request)
+        if request.registered < len(request.keys) and self.prefix_cache:
+            self.hot.enter(request)
+
+    def stop(self, request: Request) -> None:
+        """The request decodes no longer (or is about to be delayed)."""
+        self.wheel.leave(request)
+        if self.hot.has(request):
+            self.hot.leave(request)
+
+    def release(self, request: Request, stored: int, *, again: bool = False) -> None:
+        """Free the block table; of `stored` tokens all full blocks stay cached. With `again` the request
+        will come back (preemption) and can find its own blocks."""
+        hashed = stored // self.block_size if self.prefix_cache else 0
+        if again and hashed > (request.known - 1) // self.block_size and not request.skip_lookup:
+            # Its last full block will be computed again beside this copy: two blocks with one content, which
+            # private segments cannot tell. Let all its blocks stand in the map.
+            self._key_all(request, hashed)
+        keyed = min(len(request.keys), hashed)
+        table = request.table
+        place = self.pool.give_back(request.number, table, keyed, hashed)
+        if again:
+            request.lost, request.lost_at = table[keyed:hashed], place
+        request.table = []
+        request.registered = 0
+
+    def fork_request(self, parent: Request, child: Request, stored: int) -> bool:
+        """The child holds all blocks of the parent; whoever writes to a shared one first copies it."""
+        if self.prefix_cache:
+            self._key_all(parent, stored // self.block_size)
+        child.keys = parent.keys[: parent.registered]
+        child.registered = parent.registered
+        child.table = parent.table.copy()
+        for block in child.table:
+            self.pool.add_reference(block)
+        if self.log is not None:
+            self.log.add(OpKind.SHARE, child.number, tuple(child.table))
+        return True
+
+    def write_ahead(self, request: Request, stored: int) -> bool:
+        """Make the block that token `stored` goes to the request's own (copy-on-write); False if none is free."""
+        at = stored // self.block_size
+        if at >= len(request.table) or request.table[at] not in self.pool.extra:
+            return True
+        if not self.pool.free:
+            return False
+        source, (target,) = request.table[at], self.pool.take(1)
+        request.table[at] = target
+        self.pool.drop(source)
+        if self.log is not None:
+            self.log.add(OpKind.TAKE, request.number, [target])
+            self.log.add(OpKind.COPY, request.number, (source, target))
+            self.log.add(OpKind.DROP, request.number, [source])
+        return True
+
+    # ---- within
+
+    def _extend(self, request: Request, n: int) -> None:
+        ids = self.pool.take(n)
+        request.table += ids
+        if self.log is not None:
+            self.log.add(OpKind.TAKE, request.number, ids)
+
+    def _deal(self, takers: Iterable[Request], total: int) -> None:
+        ids = self.pool.take(total)
+        if self.log is None:
+            for request, block in zip(takers, ids, strict=True):
+                request.table.append(block)
+            return
+        for request, block in zip(takers, ids, strict=True):
+            request.table.append(block)
+            self.log.add(OpKind.TAKE, request.number, (block,))
+
+    def _register_batch(self, step: int, chunks: Sequence[tuple[Request, int]]) -> None:
+        """Register the blocks that get full in `step`, in batch order."""
+        if self.log is not None:
+            full = list(self.wheel.at(step + 1))
+        elif self.hot.count:
+            full = list(self.hot.at(step + 1))
+        else:
+            full = []
+        if chunks:
+            by_chunk = dict(chunks)
+            for request in sorted([*full, *by_chunk], key=_order):
+                if request in by_chunk:
+                    self._register(request, request.computed, request.computed + by_chunk[request])
+                else:
+                    self._register_decode(request, step)
+        else:
+            for request in full:
+                self._register_decode(request, step)
+
+    def _register_decode(self, request: Request, step: int) -> None:
+        stored = request.offset + step
+        self._register(request, stored, stored + 1)
+        if request.registered == len(request.keys) and self.hot.has(request):
+            self.hot.leave(request)
+
+    def _register(self, request: Request, computed: int, upto: int) -> None:
+        if not self.prefix_cache:
+            return
+        full = upto // self.block_size
+        first = request.registered
+        if first < len(request.keys) and first < full:
+            last = min(full, len(request.keys))
+            self.pool.register(request.table[first:last], request.keys[first:last])
+            request.registered = last
+        if self.log is not None:
+            self.log.add(OpKind.PUBLISH, request.number, request.table[computed // self.block_size : full])
+
+    def _key_all(self, request: Request, hashed: int) -> None:
+        """Give every full block that is private so far a key that nobody else has."""
+        more = hashed - len(request.keys)
+        if more > 0:
+            request.keys = request.keys + list(range(self._own_key - more, self._own_key))
+            self._own_key -= more
+        first = request.registered
+        if first < hashed:
+            self.pool.register(request.table[first:hashed], request.keys[first:hashed])
+            request.registered = hashed
+
+    # ---- by name
+
+    def usage(self) -> MemoryUsage:
+        """Slots by what they hold now."""
+        filled: dict[int, int] = {}  # a shared block counts once
+        for request in self.handles.values():
+            for at, block in enumerate(request.table):
+                fill = min(self.block_size, max(request.computed - at * self.block_size, 0))
+                filled[block] = max(fill, filled.get(block, 0))
+        stored = sum(filled.values())
+        held = (self.blocks - self.pool.free) * self.block_size
+        cached = self.pool.cached * self.block_size
+        free = self.pool.free * self.block_size - cached
+        return MemoryUsage(stored=stored, internal=held - stored, cached=cached, free=free)
+
+    def check(self) -> None:
+        """Assert that tables, references and the free queue agree."""
+        self.pool.check()
+        held: dict[int, int] = {}
+        for request in self.handles.values():
+            assert len(request.table) >= self.blocks_for(request.computed)
+            for block in request.table:
+                held[block] = held.get(block, 0) + 1
+        if self.handles:
+            assert self.pool.free + len(held) == self.blocks, "a block is neither free nor held"
+            assert {b: n - 1 for b, n in held.items() if n > 1} == self.pool.extra
+
+
+def _order(request: Request) -> int:
+    return request.order
+
+
+def _batch_order(taker: tuple[Request, int]) -> int:
+    return taker[0].order
+
+
+def _affordable(sizes: list[int], free: int) -> tuple[int, int]:
+    """How many leading steps of the given sizes `free` blocks pay for, and how many blocks they take."""
+    total = 0
+    for steps, size in enumerate(sizes):
+        if total + size > free:
+            return steps, total
+        total += size
+    raise AssertionError("everything is affordable")

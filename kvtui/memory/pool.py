@@ -1,0 +1,245 @@
+"""The block pool: a free queue in eviction order, and the map from content keys to blocks.
+
+Blocks are ids 1..n; 0 stands for no block. The free queue is kept in two parts that together are vLLM's one
+queue. `stack` is its front: blocks that never carried a key, the last freed comes out first. `back` is the
+rest: first the blocks that were never used, then cached ones, least recently used first; an id 0 marks a
+block that was taken out of the middle by a hit. A place in `back` is absolute: it does not move when the
+used part is cut off.
+
+Not every cached block is in the map. A block whose content only one request can ever meet (its *private*
+blocks) needs no key: how many of them are cached, and how many survive after a preemption, follows from the
+place of its segment in the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvtui.memory.ops import OpKind, OpLog
+
+CUT = 1 << 16  # used entries of `back` before they are cut off
+
+
+class BlockPool:
+    """`n` blocks, all free and never used.
+
+    `lifo`: freed blocks without a key go to the front of the queue (vLLM 0.24 and later); else to its back.
+    """
+
+    def __init__(self, n: int, *, lifo: bool = True) -> None:
+        self.size = n
+        self.lifo = lifo
+        self.log: OpLog | None = None
+        self.free = n
+        self.evictions = 0
+        self.shared = 0  # references beyond the first, over all blocks
+        self.extra: dict[int, int] = {}  # block -> references beyond the first
+        self._stack: list[int] = []
+        self._back = list(range(1, n + 1))
+        self._head = 0  # index in _back of the next block out
+        self._base = 0  # absolute place of _back[0]
+        self._fresh = n  # absolute place where the never used blocks end
+        self._plain: set[int] = set()  # in _back behind _fresh without a key (not lifo)
+        self._key_of: dict[int, int] = {}
+        self._block_of: dict[int, int] = {}  # key -> the oldest block with it
+        self._twins: dict[int, list[int]] = {}  # key -> further blocks with it, oldest first
+        self._place: dict[int, int] = {}  # keyed block in the queue -> absolute place
+
+    # ---- what is where
+
+    @property
+    def fresh(self) -> int:
+        """Blocks that were never handed out."""
+        return max(0, self._fresh - self._base - self._head)
+
+    @property
+    def cached(self) -> int:
+        """Free blocks that still carry content."""
+        return self.free - len(self._stack) - self.fresh - len(self._plain)
+
+    @property
+    def uniform(self) -> bool:
+        """Whether blocks without content are all handed out before any with content."""
+        return not self._plain
+
+    def queue(self) -> list[int]:
+        """The whole free queue, next out first. O(n): for tests and recordings."""
+        return self._stack[::-1] + [b for b in self._back[self._head :] if b]
+
+    def find(self, key: int) -> int | None:
+        """The oldest block with this content, or None."""
+        return self._block_of.get(key)
+
+    def idle(self, block: int) -> bool:
+        """Whether a keyed block is free (in the queue)."""
+        return block in self._place
+
+    def key_of(self, block: int) -> int | None:
+        """The key a block stands in the map with, or None."""
+        return self._key_of.get(block)
+
+    def survivors(self, place: int, count: int) -> int:
+        """How many blocks of a private segment of `count` at `place` are still in the queue."""
+        return max(0, place + count - max(place, self._base + self._head))
+
+    # ---- taking
+
+    def take(self, n: int) -> list[int]:
+        """Hand out the next `n` blocks of the queue, evicting what they held. Needs n <= free."""
+        assert n <= self.free, f"{n} blocks of {self.free}"
+        self.free -= n
+        stack = self._stack
+        if n <= len(stack):
+            if n == 1:
+                return [stack.pop()]
+            if not n:
+                return []
+            ids = stack[: -n - 1 : -1]
+            del stack[-n:]
+            return ids
+        ids = stack[::-1]
+        stack.clear()
+        ids += self._take_back(n - len(ids))
+        return ids
+
+    def _take_back(self, n: int) -> list[int]:
+        fresh = min(n, self.fresh)
+        head = self._head
+        ids = self._back[head : head + fresh]
+        self._head = head + fresh
+        if n > fresh:
+            ids += self._evict(n - fresh)
+        if self._head > CUT and self._head * 2 > len(self._back):
+            del self._back[: self._head]
+            self._base += self._head
+            self._head = 0
+        return ids
+
+    def _evict(self, n: int) -> list[int]:
+        head = self._head
+        ids = self._back[head : head + n]
+        head += n
+        while 0 in ids:
+            ids = [b for b in ids if b]
+            more = n - len(ids)
+            ids += self._back[head : head + more]
+            head += more
+        self._head = head
+        lost: Sequence[int] = ids
+        if self._plain:
+            lost = [b for b in ids if b not in self._plain]
+            self._plain.difference_update(ids)
+        self.evictions += len(lost)
+        if self._place:
+            for block in ids:
+                if self._place.pop(block, None) is not None:
+                    self._forget(block)
+        if self.log is not None:
+            self.log.add(OpKind.EVICT, -1, lost)
+        return ids
+
+    def _forget(self, block: int) -> None:
+        key = self._key_of.pop(block)
+        twins = self._twins.get(key)
+        if twins is None:
+            del self._block_of[key]
+            return
+        if self._block_of[key] == block:
+            self._block_of[key] = twins.pop(0)
+        else:
+            twins.remove(block)
+        if not twins:
+            del self._twins[key]
+
+    # ---- sharing
+
+    def share(self, block: int) -> None:
+        """One more request holds a keyed block: out of the queue if it was free, else one reference more."""
+        place = self._place.pop(block, None)
+        if place is None:
+            self.add_reference(block)
+        else:
+            self._back[place - self._base] = 0
+            self.free -= 1
+
+    def add_reference(self, block: int) -> None:
+        """One more request holds a block that is in use."""
+        self.extra[block] = self.extra.get(block, 0) + 1
+        self.shared += 1
+
+    def revive(self, place: int, count: int, n: int) -> None:
+        """Take the first `n` blocks (logical order) of a private segment out of the queue."""
+        end = place + count - self._base
+        self._back[end - n : end] = [0] * n
+        self.free -= n
+
+    def register(self, blocks: Sequence[int], keys: Sequence[int]) -> None:
+        """Put full blocks into the map; a key that is there already gets a twin."""
+        for block, key in zip(blocks, keys, strict=True):
+            self._key_of[block] = key
+            if self._block_of.setdefault(key, block) != block:
+                self._twins.setdefault(key, []).append(block)
+
+    # ---- giving back
+
+    def drop(self, block: int) -> bool:
+        """Give up one of several references; False (and no effect) if it was the only one."""
+        extra = self.extra.get(block)
+        if extra is None:
+            return False
+        self.shared -= 1
+        if extra == 1:
+            del self.extra[block]
+        else:
+            self.extra[block] = extra - 1
+        return True
+
+    def give_back(self, owner: int, table: list[int], keyed: int, hashed: int) -> int:
+        """Free a block table, last block first; blocks that others hold stay with them.
+
+        The leading `keyed` blocks stand in the map, those up to `hashed` are private content, the rest
+        carries none. Returns the place of the private segment in the queue.
+        """
+        tail = self._without_shared(owner, table[hashed:])
+        private = table[keyed:hashed]
+        if self.lifo:
+            self._stack += tail
+        else:
+            self._plain.update(tail)
+            self._back += tail[::-1]
+        place = self._base + len(self._back)
+        self._back += private[::-1]
+        shared_front = self._without_shared(owner, table[:keyed])
+        at = self._base + len(self._back)
+        for block in reversed(shared_front):
+            self._place[block] = at
+            at += 1
+        self._back += shared_front[::-1]
+        self.free += len(tail) + len(private) + len(shared_front)
+        if self.log is not None:
+            self.log.add(OpKind.FREE, owner, tail)
+            self.log.add(OpKind.CACHE, owner, shared_front + private)
+        return place
+
+    def _without_shared(self, owner: int, blocks: list[int]) -> list[int]:
+        if not self.extra:
+            return blocks
+        # Last block first: the order in which references are given up.
+        mine = [b for b in reversed(blocks) if not self.drop(b)][::-1]
+        if self.log is not None and len(mine) < len(blocks):
+            kept = set(mine)
+            self.log.add(OpKind.DROP, owner, [b for b in blocks if b not in kept])
+        return mine
+
+    def check(self) -> None:
+        """Assert the invariants. O(n)."""
+        queue = self.queue()
+        assert len(queue) == len(set(queue)) == self.free, "free queue and count differ"
+        assert all(1 <= b <= self.size for b in queue)
+        assert sum(self.extra.values()) == self.shared
+        assert not self.extra.keys() & set(queue), "a block in use stands in the queue"
+        for key, block in self._block_of.items():
+            assert self._key_of[block] == key
+        assert len(self._key_of) == len(self._block_of) + sum(map(len, self._twins.values()))
+        for block, place in self._place.items():
+            assert self._back[place - self._base] == block and block in self._key_of

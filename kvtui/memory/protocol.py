@@ -1,0 +1,87 @@
+"""The seam between scheduler and memory: what every manager can be asked and told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from kvtui.memory.levels import Levels
+from kvtui.memory.ops import OpLog
+from kvtui.memory.paged import Hits
+from kvtui.request import Request
+
+
+class MemoryManager(Protocol):
+    """Memory of one lane. Calls that can fail return False and then have had no effect."""
+
+    log: OpLog | None  # every change of state goes there, in order; None = nobody listens
+    block_size: int  # slots a block (a unit of a region)
+    blocks: int
+    prefix_cache: bool
+
+    @property
+    def free_blocks(self) -> int: ...
+
+    @property
+    def region_blocks(self) -> int | None:
+        """Blocks of a full reservation where all are equal, else None."""
+        ...
+
+    @property
+    def uniform(self) -> bool:
+        """Whether blocks without content are all handed out before any with content."""
+        ...
+
+    def can_hold(self, request: Request) -> bool:
+        """Whether the request would fit into the empty pool."""
+        ...
+
+    def need(self, request: Request) -> int:
+        """Blocks the request holds at most over its life."""
+        ...
+
+    def lookup(self, request: Request) -> Hits:
+        """The longest cached prefix. No effect."""
+        ...
+
+    def missing_key(self, request: Request, hits: Hits) -> int | None:
+        """The key that would lengthen the hit if it were published, or None."""
+        ...
+
+    def admit(
+        self, request: Request, hits: Hits, tokens: int, *, watermark: int = 0, reserve_full: bool = True
+    ) -> bool:
+        """Memory for the hit prefix and `tokens` more tokens."""
+        ...
+
+    def grow(self, request: Request, computed: int, upto: int) -> bool:
+        """Slots for the tokens [0, upto), of which `computed` are stored."""
+        ...
+
+    def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:
+        """One step of the whole batch: a token for every decode, and `chunks` of (request, tokens)."""
+        ...
+
+    def advance(self, step: int, steps: int, bought: list[tuple[int, int]]) -> int:
+        """Up to `steps` decode-only steps; returns how many the memory sufficed for."""
+        ...
+
+    def start(self, request: Request) -> None:
+        """The request decodes from now on, one token a step."""
+        ...
+
+    def stop(self, request: Request) -> None:
+        """The request decodes no longer."""
+        ...
+
+    def release(self, request: Request, stored: int, *, again: bool = False) -> None:
+        """Give everything back; `stored` tokens are computed. `again`: it was preempted and will return."""
+        ...
+
+    def hot_keys(self, at: int) -> set[int]:
+        """Keys of block number `at` that decoding requests may publish with their output."""
+        ...
+
+    def levels(self, wanted: Request | None) -> Levels:
+        """How the memory stands; `wanted` is the next request in the queue."""
+        ...

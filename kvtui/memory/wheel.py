@@ -1,0 +1,56 @@
+"""The phase wheel: who needs a block in which step, without looking at anybody else.
+
+A decode stores one token a step, so the steps in which it needs a new block are congruent modulo the block
+size. Each decoding request stands in one of `period` slots; a step looks at one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, ValuesView
+from itertools import chain
+
+from kvtui.request import Request
+
+
+class PhaseWheel:
+    """Decoding requests by the phase of their block boundary, each slot in batch order."""
+
+    def __init__(self, period: int) -> None:
+        self.period = period
+        self._slots: list[dict[int, Request]] = [{} for _ in range(period)]
+        views = [slot.values() for slot in self._slots]
+        self._views = views + views  # any span of at most one turn is one slice
+        self.count = 0
+
+    def enter(self, request: Request) -> None:
+        """From now on the request needs a block whenever (offset + step) is a multiple of the period."""
+        slot = self._slots[-request.offset % self.period]
+        out_of_order = bool(slot) and next(reversed(slot)) > request.order
+        slot[request.order] = request
+        self.count += 1
+        if out_of_order:
+            items = sorted(slot.items())
+            slot.clear()
+            slot.update(items)
+
+    def leave(self, request: Request) -> None:
+        """Take the request out; `order` and `offset` must be those it entered with."""
+        del self._slots[-request.offset % self.period][request.order]
+        self.count -= 1
+
+    def has(self, request: Request) -> bool:
+        """Whether the request stands in the wheel under its present order and offset."""
+        return request.order in self._slots[-request.offset % self.period]
+
+    def all(self) -> Iterator[Request]:
+        """Everybody in the wheel."""
+        return chain.from_iterable(self._views[: self.period])
+
+    def at(self, step: int) -> ValuesView[Request]:
+        """The requests whose boundary is in `step`, in batch order."""
+        return self._views[step % self.period]
+
+    def span(self, step: int, steps: int) -> list[ValuesView[Request]]:
+        """One view a step for up to one turn of steps."""
+        at = step % self.period
+        return self._views[at : at + steps]

@@ -1,0 +1,119 @@
+"""A live request: made when it arrives, dropped when it ends."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Phase(IntEnum):
+    WAITING = 0
+    RUNNING = 1
+    PREEMPTED = 2  # back in the queue; what it generated will be recomputed like a prompt
+    FINISHED = 3
+    REJECTED = 4
+    ABORTED = 5
+
+
+MOVES = {
+    Phase.WAITING: {Phase.RUNNING, Phase.REJECTED, Phase.ABORTED},
+    Phase.RUNNING: {Phase.FINISHED, Phase.PREEMPTED, Phase.ABORTED},
+    Phase.PREEMPTED: {Phase.RUNNING, Phase.ABORTED},
+    Phase.FINISHED: set(),
+    Phase.REJECTED: set(),
+    Phase.ABORTED: set(),
+}
+
+
+class Request:
+    """State of one request.
+
+    Prefill and decode are not phases: a running request is *chunking* while known tokens are not computed.
+    While it chunks, `computed` counts the tokens whose K/V is stored. While it decodes, `computed` stands
+    still and `offset` tells: at the start of step s it has `offset + s` tokens stored and knows one more.
+    """
+
+    __slots__ = (
+        "arrival",
+        "chunking",
+        "computed",
+        "finish",
+        "generated",
+        "keys",
+        "lost",
+        "lost_at",
+        "number",
+        "offset",
+        "order",
+        "output",
+        "phase",
+        "preemptions",
+        "priority",
+        "prompt",
+        "rank",
+        "registered",
+        "reserved",
+        "skip_lookup",
+        "table",
+        "taken",
+        "tie",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        prompt: int,
+        output: int,
+        *,
+        arrival: int = 0,
+        priority: int = 0,
+        keys: list[int] | None = None,
+        skip_lookup: bool = False,
+    ) -> None:
+        self.number = number
+        self.prompt = prompt  # tokens
+        self.output = output  # tokens it will generate; 0 = prefill only
+        self.arrival = arrival  # ps
+        self.rank = number  # order of arrival: ranks requests of one priority
+        self.tie = number  # ranks requests of one priority and rank
+        self.priority = priority  # smaller is more urgent
+        self.keys = keys if keys is not None else []  # of the leading blocks another request can meet
+        self.skip_lookup = skip_lookup  # registers its blocks but does not look for hits
+        self.phase = Phase.WAITING
+        self.generated = 0  # when it last entered the queue, or at its end
+        self.preemptions = 0
+        self.order = -1  # admission number while running: the order in the batch
+        self.chunking = False
+        self.computed = 0
+        self.offset = 0
+        self.finish = -1  # the step at whose end it finishes, while decoding
+        self.table: list[int] = []  # block table: logical to physical
+        self.registered = 0  # leading blocks that stand in the cache map under a key
+        self.lost: list[int] = []  # private cached blocks of its last life, in logical order
+        self.lost_at = 0  # their place in the free queue
+        self.reserved = 0  # slots of its region (contiguous only)
+        self.taken = 0  # where its region starts (contiguous only)
+
+    def move(self, phase: Phase) -> None:
+        """Change phase; only legal moves."""
+        assert phase in MOVES[self.phase], f"request {self.number}: {self.phase.name} -> {phase.name}"
+        self.phase = phase
+
+    @property
+    def known(self) -> int:
+        """Tokens known while it waits or chunks: prompt and what it generated before."""
+        return self.prompt + self.generated
+
+    def stored(self, step: int) -> int:
+        """Tokens whose K/V is stored at the start of `step`."""
+        return self.computed if self.chunking or self.order < 0 else self.offset + step
+
+    def decode_from(self, step: int) -> None:
+        """All known tokens are computed: from `step` on one token a step."""
+        self.chunking = False
+        self.offset = self.computed - step
+        self.finish = self.prompt + self.output - 2 - self.offset
+
+    def delay(self) -> None:
+        """A decode that got no token in a step: everything happens one step later."""
+        self.offset -= 1
+        self.finish += 1

@@ -1,0 +1,372 @@
+"""Continuous batching by the rules of vLLM V1: who runs, who gets how many tokens, who has to give way.
+
+A step is a running pass and a waiting pass. Steps in which nobody can be admitted and everybody decodes are
+alike and can be done many at a time (`leap`); all others are `full_step`s, whose cost is that of what changes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+from kvtui.memory.protocol import MemoryManager
+from kvtui.request import Phase, Request
+from kvtui.rules import Rules
+from kvtui.waiting import queue_for
+
+
+@dataclass(slots=True)
+class Plan:
+    """What one step (or leap of `steps` steps) decided."""
+
+    step: int
+    steps: int = 1
+    prefill: list[tuple[Request, int, int]] = field(default_factory=list)  # request, first token, tokens
+    admitted: list[tuple[Request, int]] = field(default_factory=list)  # request, hit tokens
+    preempted: list[tuple[Request, Request, int]] = field(default_factory=list)  # victim, served one, blocks
+    hungry: list[Request] = field(default_factory=list)  # decodes that got no token: the budget was used up
+    decodes: int = 0  # requests that store one token a step
+    decode_context: int = 0  # tokens these read in the first step, the new ones included
+    stored: int = 0  # tokens stored after the first step, shared ones counted for each
+    first_tokens: list[Request] = field(default_factory=list)  # whose first token it is
+    finished: list[Request] = field(default_factory=list)  # in batch order
+
+    @property
+    def idle(self) -> bool:
+        """Whether the step computed nothing."""
+        return not self.decodes and not self.prefill
+
+
+@dataclass(slots=True)
+class PrefixCounters:
+    """Prefix-cache counters as vLLM keeps them, in tokens: re-admissions go by their own names."""
+
+    requests: int = 0
+    queries: int = 0
+    hits: int = 0
+    preempted_requests: int = 0
+    preempted_queries: int = 0
+    preempted_hits: int = 0
+
+    def count(self, request: Request, hit: int, times: int = 1) -> None:
+        """`times` look-ups of a request that found `hit` tokens."""
+        if request.preemptions:
+            self.preempted_requests += times
+            self.preempted_queries += times * request.known
+            self.preempted_hits += times * hit
+        else:
+            self.requests += times
+            self.queries += times * request.known
+            self.hits += times * hit
+
+
+class Scheduler:
+    """The queues of one lane and the passes over them. Knows no time, only steps."""
+
+    def __init__(self, rules: Rules, manager: MemoryManager) -> None:
+        self.rules = rules
+        self.manager = manager
+        self.waiting = queue_for(rules.policy)
+        self.running: dict[int, Request] = {}  # admission number -> request: batch order
+        self.step = 0
+        self.prefix = PrefixCounters()
+        self.preemptions = 0
+        self.final = 0  # tokens that the running requests will have in the end
+        self._chunking: list[Request] = []  # running requests in mid-prompt, in batch order
+        self._offsets = 0  # sum over the decodes of `offset`
+        self._orders = 0
+        self._finishes: list[tuple[int, int, Request]] = []  # heap; stale entries are skipped
+        self._watermark = rules.watermark_blocks(manager.blocks)
+        self._blocked = False  # the head was refused in the last full step and nothing changed since
+        self._wish: tuple[int, int] | None = None  # (block number, key) that would help the blocked head
+        self._tried: tuple[Request, int] | None = None  # blocked head and its hit tokens
+
+    # ---- asking
+
+    @property
+    def active(self) -> bool:
+        """Whether anything runs or waits."""
+        return bool(self.running) or len(self.waiting) > 0
+
+    @property
+    def open(self) -> bool:
+        """Whether a new arrival could change what the next steps do."""
+        if not self.waiting:
+            return True
+        if len(self.running) >= self.rules.running_limit:
+            return False
+        capped = self.rules.long_prefill_token_threshold > 0 and not self.rules.reserve_full
+        return self.rules.policy == "priority" or capped
+
+    @property
+    def decode_context(self) -> int:
+        """Tokens that a decode-only step would read now, the new ones included."""
+        return self._offsets + len(self.running) * (self.step + 1)
+
+    def horizon(self) -> int:
+        """Steps that can be done in one leap as far as the queues go; 0 = a full step is due."""
+        if not self.running or self._chunking:
+            return 0
+        if self.waiting and len(self.running) < self.rules.running_limit:
+            if not self._blocked:
+                return 0
+            if self._wish is not None and self._wish[1] in self.manager.hot_keys(self._wish[0]):
+                return 0
+            if self._tried is not None and self._tried[1] and not self.rules.release.count_at_admission:
+                return 0  # every look-up counts, and what it finds may shrink
+        finishes = self._finishes
+        while True:
+            finish, order, request = finishes[0]
+            if self.running.get(order) is request and request.finish == finish:
+                return finish - self.step + 1
+            heapq.heappop(finishes)
+
+    # ---- requests come and go
+
+    def add(self, request: Request) -> None:
+        """A new request, at the end of the queue (or at its place by priority)."""
+        changes = bool(self.waiting) and self.open
+        self.waiting.add(request)
+        if changes:
+            self._blocked = False
+
+    def abort(self, request: Request) -> None:
+        """The client went away."""
+        if request.phase is Phase.RUNNING:
+            stored = request.stored(self.step)
+            self._leave(request)
+            self.manager.release(request, stored)
+        else:
+            self.waiting.remove(request)
+        request.move(Phase.ABORTED)
+        self._blocked = False
+
+    # ---- steps
+
+    def leap(self, steps: int, bought: list[tuple[int, int]]) -> Plan | None:
+        """Up to `steps` (at most `horizon()`) decode-only steps; None if memory does not suffice for one."""
+        decodes = len(self.running)
+        plan = Plan(self.step, decodes=decodes)
+        plan.decode_context = plan.stored = self.decode_context
+        plan.steps = self.manager.advance(self.step, steps, bought)
+        if not plan.steps:
+            return None
+        if self._tried is not None and self._blocked and not self.rules.release.count_at_admission:
+            self._count(*self._tried, times=plan.steps)
+        self.step += plan.steps
+        return plan
+
+    def full_step(self) -> Plan:
+        """One step by all the rules: the running pass, then the waiting pass."""
+        self._blocked = False
+        self._wish = self._tried = None
+        plan = Plan(self.step)
+        cap = self.rules.prefill_cap(len(self.running) + len(self.waiting))
+        budget = self.rules.token_budget
+        chunks = self._chunks(cap, budget)
+        if chunks is not None and self.manager.serve(self.step, chunks):
+            plan.prefill = [(r, r.computed, n) for r, n in chunks]
+            left = budget - len(self.running) + len(self._chunking) - sum(n for _, n in chunks)
+        else:
+            left = self._walk(plan, cap, budget)
+        if not plan.preempted:
+            self._admissions(plan, cap, left)
+        self._sum_up(plan)
+        self.step += 1
+        return plan
+
+    def commit(self, plan: Plan) -> None:
+        """The model has run: tokens appear, requests end (in batch order) and free their memory."""
+        last = plan.step + plan.steps - 1
+        ending: list[Request] = []
+        for request, start, tokens in plan.prefill:
+            request.computed = start + tokens
+            if request.computed == request.known:
+                self._first_token(plan, request, ending)
+        for request in plan.hungry:
+            self._delay(request)
+        finishes = self._finishes
+        while finishes and finishes[0][0] <= last:
+            finish, order, request = heapq.heappop(finishes)
+            if self.running.get(order) is request and request.finish == finish:
+                ending.append(request)
+        ending.sort(key=_order)
+        for request in ending:
+            self._end(request)
+        plan.finished = ending
+        if ending:
+            self._blocked = False
+
+    # ---- the running pass
+
+    def _chunks(self, cap: int | None, budget: int) -> list[tuple[Request, int]] | None:
+        """What the requests in mid-prompt get if all goes well; None if the budget must be dealt one by one."""
+        left = budget - len(self.running) + len(self._chunking)
+        if left < 0:
+            return None
+        wants = [(r, _capped(r.known - r.computed, cap)) for r in self._chunking]
+        if sum(n for _, n in wants) <= left:
+            return wants
+        if len(wants) == 1 and next(reversed(self.running.values())) is wants[0][0]:
+            return [(wants[0][0], left)] if left else []
+        return None
+
+    def _walk(self, plan: Plan, cap: int | None, budget: int) -> int:
+        """Deal budget and blocks request by request, preempting for those that come first; returns the
+        budget left."""
+        step = self.step
+        batch = list(self.running.values())
+        served: dict[Request, int] = {}
+        i = 0
+        while i < len(batch) and budget > 0:
+            request = batch[i]
+            stored = request.stored(step)
+            want = request.known - stored if request.chunking else 1
+            n = min(_capped(want, cap), budget)
+            while not self.manager.grow(request, stored, stored + n):
+                at = self._victim(batch)
+                victim = batch.pop(at)
+                given = served.pop(victim, 0)
+                budget += given
+                i -= at < i
+                self._preempt(plan, victim, request, given)
+                if victim is request:
+                    break
+            if request.order < 0:
+                break
+            served[request] = n
+            budget -= n
+            i += 1
+        plan.prefill = [(r, r.computed, n) for r, n in served.items() if r.chunking]
+        plan.hungry = [r for r in batch if not r.chunking and r not in served]
+        return budget
+
+    def _victim(self, batch: list[Request]) -> int:
+        """Place of the request that has to go: the youngest admission, or the least urgent and latest."""
+        if self.rules.policy == "fcfs":
+            return len(batch) - 1
+        return max(range(len(batch)), key=lambda i: (batch[i].priority, batch[i].rank, -i))
+
+    def _preempt(self, plan: Plan, victim: Request, served: Request, given: int) -> None:
+        """Preemption by recompute: everything is freed, what was generated becomes part of the prompt."""
+        stored = victim.stored(self.step)
+        if not victim.chunking:
+            victim.generated = stored + 1 - victim.prompt
+        plan.preempted.append((victim, served, len(victim.table)))
+        self._leave(victim)
+        self.manager.release(victim, stored + given, again=True)
+        victim.preemptions += 1
+        victim.move(Phase.PREEMPTED)
+        victim.computed = 0
+        self.preemptions += 1
+        self.waiting.put_back(victim)
+
+    # ---- the waiting pass
+
+    def _admissions(self, plan: Plan, cap: int | None, left: int) -> None:
+        rules, manager, waiting = self.rules, self.manager, self.waiting
+        limit = rules.running_limit
+        while left > 0 and waiting and len(self.running) < limit:
+            request = waiting.head()
+            hits = manager.lookup(request)
+            hit = hits.count * manager.block_size
+            if not rules.release.count_at_admission:
+                self._count(request, hit)
+            tokens = _capped(request.known - hit, cap)
+            if tokens > left and not rules.enable_chunked_prefill:
+                # Refused for budget: later steps differ only if somebody's chunk used some of it.
+                self._blocked = not plan.prefill
+                self._tried = (request, hit)
+                return
+            tokens = min(tokens, left)
+            watermark = self._watermark if self.running else 0
+            if not manager.admit(
+                request, hits, tokens, watermark=watermark, reserve_full=rules.reserve_full
+            ):
+                self._blocked = True
+                self._tried = (request, hit)
+                key = manager.missing_key(request, hits)
+                self._wish = None if key is None else (len(hits.blocks), key)
+                return
+            if rules.release.count_at_admission:
+                self._count(request, hit)
+            waiting.pop()
+            self._enter(request)
+            plan.admitted.append((request, hit))
+            plan.prefill.append((request, hit, tokens))
+            left -= tokens
+
+    def _count(self, request: Request, hit: int, times: int = 1) -> None:
+        if self.manager.prefix_cache and not request.skip_lookup:
+            self.prefix.count(request, hit, times)
+
+    # ---- bookkeeping
+
+    def _sum_up(self, plan: Plan) -> None:
+        """Count the work of a full step, after scheduling and before anything ends."""
+        after = self.step + 1
+        decodes = len(self.running) - len(self._chunking)
+        stored = self._offsets + decodes * after - len(plan.hungry)
+        plan.decodes = decodes - len(plan.hungry)
+        plan.decode_context = stored - sum(r.offset + self.step for r in plan.hungry)
+        stored += sum(r.computed for r in self._chunking) + sum(n for _, _, n in plan.prefill)
+        plan.stored = stored
+
+    def _enter(self, request: Request) -> None:
+        request.move(Phase.RUNNING)
+        request.order = self._orders
+        request.chunking = True
+        self._orders += 1
+        self.running[request.order] = request
+        self._chunking.append(request)
+        self.final += request.prompt + request.output
+
+    def _leave(self, request: Request) -> None:
+        """Out of the batch."""
+        if request.chunking:
+            self._chunking.remove(request)
+        else:
+            self._offsets -= request.offset
+            self.manager.stop(request)
+        del self.running[request.order]
+        request.order = -1
+        request.chunking = False
+        self.final -= request.prompt + request.output
+
+    def _first_token(self, plan: Plan, request: Request, ending: list[Request]) -> None:
+        """All known tokens are computed: a token appears, the first one or the next after a preemption."""
+        if request.output:
+            request.generated += 1
+            if request.generated == 1:
+                plan.first_tokens.append(request)
+        if request.generated >= request.output:
+            ending.append(request)
+            return
+        self._chunking.remove(request)
+        request.decode_from(plan.step + 1)
+        self._offsets += request.offset
+        self.manager.start(request)
+        heapq.heappush(self._finishes, (request.finish, request.order, request))
+
+    def _delay(self, request: Request) -> None:
+        self.manager.stop(request)
+        request.delay()
+        self._offsets -= 1
+        self.manager.start(request)
+        heapq.heappush(self._finishes, (request.finish, request.order, request))
+
+    def _end(self, request: Request) -> None:
+        stored = request.stored(self.step)
+        self._leave(request)
+        self.manager.release(request, stored)
+        request.generated = request.output
+        request.computed = stored
+        request.move(Phase.FINISHED)
+
+
+def _capped(tokens: int, cap: int | None) -> int:
+    return tokens if cap is None else min(tokens, cap)
+
+
+def _order(request: Request) -> int:
+    return request.order
