@@ -17,6 +17,7 @@ from kvtui.units import picoseconds
 _BASE_S = 0.5e-3
 _LAYER_S = 20e-6  # without the fixed part of decode attention, which the GPU's efficiency row has
 _SEQUENCE_S = 30e-6
+_SHORT_WINDOW = 1024  # tokens
 _LINK_EFFICIENCY = 0.65  # large all-reduce; 64 to 70 % of one-way NVLink in the same tables
 _SMALL_ALLREDUCE_S = 30e-6  # where it was not measured: through PCIe
 
@@ -47,19 +48,18 @@ class RooflineCost:
     """Analytic step time; coefficients in ps.
 
     A mixture of experts reads `dense` once and `expert_token` for each token until all of `experts` are read.
-    Layers with a window read at most `window` tokens of each decode, as if all contexts were equally long.
+    With a constant batch the time is linear in the context, windows or not: a short window is read whole by
+    every decode, layers with a longer one are read like those without.
     """
 
     fixed: int  # base, layers, small all-reduces
-    sequence: int  # a decode
+    sequence: int  # a decode: host time, and short windows
     dense: int  # weights that every step reads
     experts: int
     expert_token: int
     token: int  # arithmetic of the linear layers, a token
     link_token: int  # all-reduce traffic, a token
-    kv_token: int  # reading one stored token in the layers without a window
-    window_token: int
-    window: int
+    kv_token: int  # reading one stored token
     pair: int  # arithmetic of one (query, key) pair of a prompt
 
     @classmethod
@@ -71,53 +71,41 @@ class RooflineCost:
             flops = gpu.fp8_flops * reached.gemm_mfu_fp8
         weights = model.weight_bytes() / tp / (gpu.bandwidth * reached.gemm_mbu)
         experts, top = _expert_share(model)
-        full = model.kv_bytes_per_token(kv_dtype_bytes=kv_dtype_bytes, tp=tp, beyond_window=True)
-        windowed = model.kv_bytes_per_token(kv_dtype_bytes=kv_dtype_bytes, tp=tp) - full
-        kv_bandwidth = gpu.bandwidth * reached.kv_mbu
-        attention_layers = sum(group.layers for group in model.kv_groups if group.kind != "linear")
+        kv_second = gpu.bandwidth * reached.kv_mbu / kv_dtype_bytes  # KV elements read in a second
+        short = [g for g in model.kv_groups if g.window and g.window <= _SHORT_WINDOW]
+        windows = sum(g.kv_elements(tp) * (g.window or 0) for g in short)
+        growing = sum(g.kv_elements(tp) for g in model.kv_groups if g not in short)
+        attention_layers = sum(g.layers for g in model.kv_groups if g.kind != "linear")
         pair_flops = 4 * model.heads * model.head_dim * attention_layers / tp
         allreduce, link_token = _allreduce(model, gpu, tp)
         layer = _LAYER_S + reached.attention_floor_us * 1e-6
         return cls(
             fixed=picoseconds(_BASE_S + model.layers * layer + allreduce),
-            sequence=picoseconds(_SEQUENCE_S),
+            sequence=picoseconds(_SEQUENCE_S + windows / kv_second),
             dense=picoseconds(weights * (1 - experts)),
             experts=picoseconds(weights * experts),
             expert_token=picoseconds(weights * experts * top),
             token=picoseconds(2 * model.params_active / tp / flops),
             link_token=picoseconds(link_token),
-            kv_token=picoseconds(full / kv_bandwidth),
-            window_token=picoseconds(windowed / kv_bandwidth),
-            window=max((group.window or 0 for group in model.kv_groups), default=0),
+            kv_token=picoseconds(growing / kv_second),
             pair=picoseconds(pair_flops / (gpu.bf16_flops * reached.prefill_mfu)),
         )
 
     def step(self, decodes: int, decode_context: int, prefill: int, prefill_pairs: int) -> int:
         """See `CostModel.step`."""
-        tokens = decodes + prefill
         kv = decode_context * self.kv_token
-        if self.window_token:
-            kv += self.window_token * min(decode_context, decodes * self.window)
-        return self._linear(tokens) + decodes * self.sequence + kv + prefill_pairs * self.pair
+        return self._linear(decodes + prefill) + decodes * self.sequence + kv + prefill_pairs * self.pair
 
     def leap(self, decodes: int, decode_context: int, steps: int) -> int:
         """See `CostModel.leap`: the batch is constant, the context an arithmetic series."""
-        kv = _series(decode_context, decodes, steps) * self.kv_token
-        if self.window_token:
-            cap = decodes * self.window
-            short = min(steps, max(0, -((decode_context - cap) // max(1, decodes))))  # steps below the cap
-            kv += self.window_token * (_series(decode_context, decodes, short) + (steps - short) * cap)
-        return steps * (self._linear(decodes) + decodes * self.sequence) + kv
+        read = steps * decode_context + decodes * (steps * (steps - 1) // 2)
+        return steps * (self._linear(decodes) + decodes * self.sequence) + read * self.kv_token
 
     def _linear(self, tokens: int) -> int:
         weights = self.dense
         if self.experts:
             weights += min(self.experts, tokens * self.expert_token)
         return self.fixed + max(weights, tokens * self.token) + tokens * self.link_token
-
-
-def _series(first: int, rise: int, terms: int) -> int:
-    return terms * first + rise * (terms * (terms - 1) // 2)
 
 
 def _expert_share(model: ModelSpec) -> tuple[float, float]:

@@ -41,6 +41,15 @@ def test_more_work_never_takes_less_time(cost: CostModel, work: list[int], more:
     assert cost.leap(*work[:3]) <= cost.leap(*larger[:3])
 
 
+def test_a_short_window_is_read_once_and_a_long_one_grows() -> None:
+    card = gpu("h100-sxm")
+    oss, gemma2 = model("gpt-oss-120b"), model("gemma-2-9b")
+    beyond = oss.kv_bytes_per_token(beyond_window=True)
+    assert RooflineCost.of(oss, card).kv_token == pytest.approx(beyond / 3.35e12 / 0.889 * 1e12, rel=1e-4)
+    inside = gemma2.kv_bytes_per_token()
+    assert RooflineCost.of(gemma2, card).kv_token == pytest.approx(inside / 3.35e12 / 0.889 * 1e12, rel=1e-4)
+
+
 def test_every_model_has_a_time_on_every_gpu() -> None:
     for spec in models():
         for card in gpus():
