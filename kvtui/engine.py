@@ -6,8 +6,8 @@ step or, with a higher limit, leaps over as many steps without a decision; both 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from kvtui.cost import CostModel
@@ -51,17 +51,33 @@ class Observer(Protocol):
         ...
 
 
-@dataclass(slots=True)
 class Results:
-    """What became of each request, by number; times in ps, -1 = not (yet)."""
+    """What became of each request, by number, and the latencies in the order in which they became known."""
 
-    first_token: list[int]
-    finish: list[int]
-    tokens: list[int]  # generated, once finished
-    refusals: dict[int, tuple[int, int]] = field(default_factory=dict)  # number -> (needed, there are)
-    aborted: set[int] = field(default_factory=set)
-    finished: int = 0
-    output_tokens: int = 0  # of finished requests
+    def __init__(self, requests: int) -> None:
+        self.first_token = array("q", [-1]) * requests  # ps; -1 = not (yet)
+        self.finish = array("q", [-1]) * requests
+        self.refusals: dict[int, tuple[int, int]] = {}  # number -> (needed, there are)
+        self.aborted: set[int] = set()
+        self.finished = 0
+        self.output_tokens = 0  # generated so far, by whomever
+        self.ttft = array("q")  # ps from arrival to the first token
+        self.e2e = array("q")  # ps from arrival to the last token
+        self.tpot = array("d")  # ps a token after the first, of requests with two tokens and more
+
+    def first(self, request: Request, now: int) -> None:
+        """The first token of a request appeared."""
+        self.first_token[request.number] = now
+        self.ttft.append(now - request.arrival)
+
+    def finish_one(self, request: Request, now: int) -> None:
+        """The last token of a request appeared."""
+        number = request.number
+        self.finish[number] = now
+        self.finished += 1
+        self.e2e.append(now - request.arrival)
+        if request.output > 1:
+            self.tpot.append((now - self.first_token[number]) / (request.output - 1))
 
 
 class Engine:
@@ -94,8 +110,7 @@ class Engine:
         self.now_ps = 0
         self.done = not len(workload)
         self.stuck = False
-        n = len(workload)
-        self.results = Results([-1] * n, [-1] * n, [0] * n)
+        self.results = Results(len(workload))
         self.known = 0  # requests that have arrived
         self._keys = BlockKeys(workload, manager.block_size) if manager.prefix_cache else None
         self._coming: Iterator[Arrival] = arrivals(workload)
@@ -123,9 +138,11 @@ class Engine:
         if plan is None:
             plan = self._full_step()
         for request in plan.first_tokens:
-            self.results.first_token[request.number] = self.now_ps
+            self.results.first(request, self.now_ps)
         for request in plan.finished:
-            self._finish(request)
+            self.results.finish_one(request, self.now_ps)
+            self._live.pop(request.number, None)
+        self.results.output_tokens += plan.tokens
         self._idle = self._idle + 1 if plan.idle and not plan.preempted else 0
         if self._idle >= PATIENCE and self._due() is None:
             self.done = self.stuck = True
@@ -214,14 +231,6 @@ class Engine:
         waiting = self.scheduler.waiting
         return waiting.head() if waiting else None
 
-    def _finish(self, request: Request) -> None:
-        results = self.results
-        results.finish[request.number] = self.now_ps
-        results.tokens[request.number] = request.generated
-        results.finished += 1
-        results.output_tokens += request.generated
-        self._live.pop(request.number, None)
-
     # ---- arrivals and aborts
 
     def _due(self) -> int | None:
@@ -248,8 +257,9 @@ class Engine:
 
     def _take_in_until(self, now: int) -> None:
         while self._aborts and self._aborts[-1][0] <= now:
-            time, number = self._aborts.pop()
+            time, number = self._aborts[-1]
             self._arrive_before(time)
+            del self._aborts[-1]
             request = self._live.pop(number, None)
             if request is not None:
                 self.scheduler.abort(request)

@@ -28,6 +28,7 @@ class Plan:
     decodes: int = 0  # requests that store one token a step
     decode_context: int = 0  # tokens these read in the first step, the new ones included
     stored: int = 0  # tokens stored after the first step, shared ones counted for each
+    tokens: int = 0  # generated, all steps together
     first_tokens: list[Request] = field(default_factory=list)  # whose first token it is
     finished: list[Request] = field(default_factory=list)  # in batch order
 
@@ -71,6 +72,7 @@ class Scheduler:
         self.step = 0
         self.prefix = PrefixCounters()
         self.preemptions = 0
+        self.preempted_waiting = 0  # requests in the queue that ran before
         self.final = 0  # tokens that the running requests will have in the end
         self._chunking: list[Request] = []  # running requests in mid-prompt, in batch order
         self._offsets = 0  # sum over the decodes of `offset`
@@ -97,6 +99,12 @@ class Scheduler:
             return False
         capped = self.rules.long_prefill_token_threshold > 0 and not self.rules.reserve_full
         return self.rules.policy == "priority" or capped
+
+    @property
+    def stored(self) -> int:
+        """Tokens stored now by the running requests, shared ones counted for each."""
+        decodes = len(self.running) - len(self._chunking)
+        return self._offsets + decodes * self.step + sum(r.computed for r in self._chunking)
 
     @property
     def decode_context(self) -> int:
@@ -138,6 +146,7 @@ class Scheduler:
             self.manager.release(request, stored)
         else:
             self.waiting.remove(request)
+            self.preempted_waiting -= request.phase is Phase.PREEMPTED
         request.move(Phase.ABORTED)
         self._blocked = False
 
@@ -178,6 +187,7 @@ class Scheduler:
     def commit(self, plan: Plan) -> None:
         """The model has run: tokens appear, requests end (in batch order) and free their memory."""
         last = plan.step + plan.steps - 1
+        plan.tokens = plan.decodes * plan.steps
         ending: list[Request] = []
         for request, start, tokens in plan.prefill:
             request.computed = start + tokens
@@ -259,6 +269,7 @@ class Scheduler:
         victim.move(Phase.PREEMPTED)
         victim.computed = 0
         self.preemptions += 1
+        self.preempted_waiting += 1
         self.waiting.put_back(victim)
 
     # ---- the waiting pass
@@ -313,6 +324,7 @@ class Scheduler:
         plan.stored = stored
 
     def _enter(self, request: Request) -> None:
+        self.preempted_waiting -= request.phase is Phase.PREEMPTED
         request.move(Phase.RUNNING)
         request.order = self._orders
         request.chunking = True
@@ -336,6 +348,7 @@ class Scheduler:
     def _first_token(self, plan: Plan, request: Request, ending: list[Request]) -> None:
         """All known tokens are computed: a token appears, the first one or the next after a preemption."""
         if request.output:
+            plan.tokens += 1
             request.generated += 1
             if request.generated == 1:
                 plan.first_tokens.append(request)

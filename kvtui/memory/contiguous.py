@@ -26,6 +26,8 @@ class ContiguousMemoryManager(ByName):
 
     prefix_cache = False
     uniform = True
+    reserves = True
+    evictions = 0
 
     def __init__(
         self,

@@ -38,6 +38,7 @@ class PagedMemoryManager(ByName):
     """
 
     region_blocks = None
+    reserves = False
 
     def __init__(
         self, num_slots: int, block_size: int = 16, *, prefix_cache: bool = True, lifo: bool = True
@@ -71,6 +72,11 @@ class PagedMemoryManager(ByName):
     @property
     def free_blocks(self) -> int:
         return self.pool.free
+
+    @property
+    def evictions(self) -> int:
+        """Cached blocks that lost their content so far."""
+        return self.pool.evictions
 
     @property
     def uniform(self) -> bool:

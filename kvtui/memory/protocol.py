@@ -18,6 +18,12 @@ class MemoryManager(Protocol):
     block_size: int  # slots a block (a unit of a region)
     blocks: int
     prefix_cache: bool
+    reserves: bool  # whether it holds slots for tokens to come
+
+    @property
+    def evictions(self) -> int:
+        """Cached blocks that lost their content so far."""
+        ...
 
     @property
     def free_blocks(self) -> int: ...

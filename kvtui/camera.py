@@ -1,0 +1,134 @@
+"""The camera of a lane: an observer that notes events and takes frames."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+
+from kvtui.cells import mirror_of
+from kvtui.counters import CounterReader
+from kvtui.engine import Engine
+from kvtui.frame import Event, EventKind, Frame, RunningRow, WaitingRow
+from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.memory.ops import Op, OpKind, OpLog
+from kvtui.memory.paged import PagedMemoryManager
+from kvtui.request import Phase, Request
+from kvtui.scheduler import Plan
+from kvtui.units import PS_PER_S, seconds
+
+EVENTS = 500  # kept
+POINTS = 512  # of the batch history, before every second one is dropped
+PS_PER_MS = PS_PER_S // 1000
+
+
+class Camera:
+    """Watches an engine from its start; `frame()` is a picture of now, at a cost of what is on it."""
+
+    def __init__(self, engine: Engine, manager: PagedMemoryManager | ContiguousMemoryManager) -> None:
+        self._engine = engine
+        self._manager = manager
+        self._log = manager.log = OpLog()
+        self._mirror = mirror_of(manager)
+        self._counters = CounterReader(engine)
+        self._events: deque[Event] = deque(maxlen=EVENTS)
+        self._batch: list[tuple[float, int]] = [(0.0, 0)]
+        self._ops: list[Op] = []  # since the last frame
+        self._copied: tuple[int, ...] = ()
+        engine.observer = self
+
+    # ---- watching
+
+    def arrived(self, engine: Engine, request: Request) -> None:
+        pass
+
+    def idle(self, engine: Engine) -> None:
+        pass
+
+    def aborted(self, engine: Engine, request: Request) -> None:
+        pass
+
+    def rejected(self, engine: Engine, request: Request) -> None:
+        self._note(engine.now_ps, EventKind.REJECTED, request, *engine.results.refusals[request.number])
+
+    def scheduled(self, engine: Engine, plan: Plan) -> None:
+        now = engine.now_ps
+        ops = self._log.drain()
+        self._ops += ops
+        for victim, served, blocks in plan.preempted:
+            self._note(now, EventKind.PREEMPTED, victim, blocks, served.number)
+        for request, hit in plan.admitted:
+            if hit:
+                self._note(now, EventKind.HIT, request, hit, request.known)
+            held = self._held(request) // self._manager.block_size
+            self._note(now, EventKind.ADMITTED, request, request.known - hit, held)
+        for taker, blocks in _evictions(ops):
+            self._events.append(Event(seconds(now), plan.step, EventKind.EVICTED, taker, blocks, taker))
+        self._copied = tuple(op.blocks[1] for op in ops if op.kind is OpKind.COPY)
+
+    def updated(self, engine: Engine, plan: Plan) -> None:
+        now = engine.now_ps
+        self._ops += self._log.drain()
+        for request in plan.finished:
+            self._note(now, EventKind.FINISHED, request, request.generated, (now - request.arrival) // PS_PER_MS)
+        running = len(engine.scheduler.running)
+        if running != self._batch[-1][1]:
+            self._batch.append((seconds(now), running))
+            if len(self._batch) > POINTS:
+                self._batch = self._batch[::2]
+
+    def _note(self, now: int, kind: EventKind, request: Request, a: int, b: int) -> None:
+        self._events.append(Event(seconds(now), self._engine.scheduler.step, kind, request.number, a, b))
+
+    # ---- taking a picture
+
+    def frame(self, *, rows: int = 64, events: int = 200) -> Frame:
+        """What the lane shows now; at most `rows` waiting and running requests and `events` events."""
+        engine, scheduler = self._engine, self._engine.scheduler
+        self._mirror.apply(self._ops)
+        self._ops.clear()
+        waiting = scheduler.waiting
+        wanted = waiting.head() if waiting else None
+        running = len(scheduler.running)
+        now = seconds(engine.now_ps)
+        return Frame(
+            step=scheduler.step,
+            time_s=now,
+            done=engine.done,
+            counters=self._counters.read(),
+            cells=self._mirror.cells(scheduler.running.values(), wanted, scheduler.step),
+            waiting=tuple(self._waiting_rows(rows)),
+            running=tuple(self._running_rows(rows)),
+            events=tuple(islice(reversed(self._events), events)),
+            batch=(*self._batch, (now, running)),
+            mean_filled=scheduler.stored / running if running else 0.0,
+            copied=self._copied,
+        )
+
+    def _waiting_rows(self, rows: int) -> Iterator[WaitingRow]:
+        now = self._engine.now_ps
+        for r in self._engine.scheduler.waiting.first(rows):
+            yield WaitingRow(r.number, r.known, seconds(now - r.arrival), r.phase is Phase.PREEMPTED)
+
+    def _running_rows(self, rows: int) -> Iterator[RunningRow]:
+        step = self._engine.scheduler.step
+        batch = self._engine.scheduler.running.values()
+        for r in heapq.nsmallest(rows, batch, key=lambda r: (r.prompt + r.output - r.stored(step), r.order)):
+            stored = r.stored(step)
+            generated = r.generated if r.chunking else stored + 1 - r.prompt
+            yield RunningRow(r.number, r.prompt, generated, r.output, stored, self._held(r))
+
+    def _held(self, request: Request) -> int:
+        return request.reserved or len(request.table) * self._manager.block_size
+
+
+def _evictions(ops: list[Op]) -> Iterator[tuple[int, int]]:
+    """(request, cached blocks that lost their content for it) of one step."""
+    lost = 0
+    for op in ops:
+        if op.kind is OpKind.EVICT:
+            lost += len(op.blocks)
+        elif lost and op.kind is OpKind.TAKE:
+            yield op.owner, lost
+            lost = 0

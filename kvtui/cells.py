@@ -1,0 +1,119 @@
+"""KV memory as arrays, one entry a block: what the grid draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtui.frame import Cell, Cells
+from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.memory.ops import Op, OpKind
+from kvtui.memory.paged import PagedMemoryManager
+from kvtui.request import Request
+
+
+class CellMirror(Protocol):
+    """Follows one manager."""
+
+    def apply(self, ops: Iterable[Op]) -> None:
+        """Take in what changed, in order."""
+        ...
+
+    def cells(self, running: Iterable[Request], wanted: Request | None, step: int) -> Cells:
+        """The memory at the start of `step`; `wanted` is the next request in the queue."""
+        ...
+
+
+class PagedCells:
+    """Mirror of a block pool: touched ids only; fill is derived, since only last blocks are partial."""
+
+    def __init__(self, manager: PagedMemoryManager) -> None:
+        self._size = manager.block_size
+        blocks = manager.blocks
+        self._state = np.zeros(blocks, np.uint8)
+        self._owner = np.full(blocks, -1, np.int32)
+        self._refs = np.zeros(blocks, np.int32)
+
+    def apply(self, ops: Iterable[Op]) -> None:
+        for kind, owner, blocks in ops:
+            ids = np.asarray(blocks) - 1
+            if kind is OpKind.TAKE:
+                self._state[ids], self._owner[ids], self._refs[ids] = Cell.HELD, owner, 1
+            elif kind is OpKind.SHARE:
+                idle = ids[self._refs[ids] == 0]
+                self._state[idle], self._owner[idle] = Cell.HELD, owner
+                self._refs[ids] += 1
+            elif kind is OpKind.DROP:
+                self._refs[ids] -= 1
+            elif kind in (OpKind.FREE, OpKind.CACHE):
+                self._state[ids] = Cell.FREE if kind is OpKind.FREE else Cell.CACHED
+                self._owner[ids], self._refs[ids] = -1, 0
+
+    def cells(self, running: Iterable[Request], wanted: Request | None, step: int) -> Cells:
+        batch = list(running)
+        self._adopt(batch)
+        stored = np.where(self._state >= Cell.CACHED, self._size, 0).astype(np.int32)
+        partial = [(r.table[-1] - 1, r.stored(step) - (len(r.table) - 1) * self._size) for r in batch if r.table]
+        if partial:
+            ids, fill = np.array(partial).T
+            stored[ids] = fill
+        refs = np.minimum(self._refs, 255).astype(np.uint8)
+        return _frozen(self._state.copy(), self._owner.copy(), stored, refs)
+
+    def _adopt(self, batch: list[Request]) -> None:
+        """A shared block whose first owner has gone belongs to the oldest that still holds it."""
+        held = self._state == Cell.HELD
+        alive = np.isin(self._owner, [r.number for r in batch])
+        if not (held & ~alive).any():
+            return
+        for request in reversed(batch):
+            ids = np.array(request.table[: request.registered], np.int64) - 1
+            orphans = ids[~alive[ids]]
+            self._owner[orphans] = request.number
+
+
+class RegionCells:
+    """Mirror of contiguous memory: nothing is kept, regions are few."""
+
+    def __init__(self, manager: ContiguousMemoryManager) -> None:
+        self._manager = manager
+
+    def apply(self, ops: Iterable[Op]) -> None:
+        pass
+
+    def cells(self, running: Iterable[Request], wanted: Request | None, step: int) -> Cells:
+        manager = self._manager
+        unit, blocks = manager.block_size, manager.blocks
+        state = np.zeros(blocks, np.uint8)
+        owner = np.full(blocks, -1, np.int32)
+        stored = np.zeros(blocks, np.int32)
+        for request in running:
+            size = request.reserved // unit
+            region = slice(request.taken, request.taken + size)
+            filled = request.stored(step) - unit * np.arange(size)
+            stored[region] = np.clip(filled, 0, unit)
+            owner[region] = request.number
+            state[region] = Cell.NEVER
+            used = min(manager.blocks_for(request.prompt + request.output), size)
+            state[request.taken : request.taken + used] = Cell.HELD
+        needed = manager.region(wanted) if wanted is not None else manager.region_blocks
+        for start, size in manager.placement.extents():
+            if needed is not None and size < needed:
+                state[start : start + size] = Cell.HOLE
+        return _frozen(state, owner, stored, (owner >= 0).astype(np.uint8))
+
+
+def mirror_of(manager: PagedMemoryManager | ContiguousMemoryManager) -> CellMirror:
+    """The mirror that understands a manager."""
+    return PagedCells(manager) if isinstance(manager, PagedMemoryManager) else RegionCells(manager)
+
+
+def _frozen(
+    state: NDArray[np.uint8], owner: NDArray[np.int32], stored: NDArray[np.int32], refs: NDArray[np.uint8]
+) -> Cells:
+    for array in (state, owner, stored, refs):
+        array.flags.writeable = False
+    return Cells(state, owner, stored, refs)

@@ -1,0 +1,84 @@
+"""The numbers of a lane at this moment: one place that makes them, for the screen and for the report."""
+
+from __future__ import annotations
+
+from array import array
+
+from kvtui.engine import Engine
+from kvtui.frame import Counters, Percentiles, Split
+from kvtui.stats import percentiles, split
+from kvtui.units import seconds
+
+FRESHNESS = 200  # percentiles are made again when 1/200 more durations are known
+
+
+class CounterReader:
+    """Reads the counters of one engine; remembers percentiles while they hardly change."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._known: dict[str, Percentiles] = {}
+
+    def read(self) -> Counters:
+        """All counters now. Percentiles may lag by half a per cent of their requests until the run is done."""
+        engine = self._engine
+        scheduler, results, meter = engine.scheduler, engine.results, engine.meter
+        running, waiting = len(scheduler.running), len(scheduler.waiting)
+        time_s = seconds(engine.now_ps)
+        return Counters(
+            running=running,
+            waiting=waiting,
+            preempted_waiting=scheduler.preempted_waiting,
+            finished=results.finished,
+            rejected=len(results.refusals),
+            unfinished=running + waiting,
+            preemptions=scheduler.preemptions,
+            evictions=engine.manager.evictions,
+            batch_peak=meter.peak,
+            batch_mean=meter.running / meter.time if meter.time else 0.0,
+            output_tokens=results.output_tokens,
+            output_tokens_per_s=results.output_tokens / time_s if time_s else 0.0,
+            requests_per_s=results.finished / time_s if time_s else 0.0,
+            query_tokens=scheduler.prefix.queries,
+            hit_tokens=scheduler.prefix.hits,
+            readmit_query_tokens=scheduler.prefix.preempted_queries,
+            readmit_hit_tokens=scheduler.prefix.preempted_hits,
+            split=self._split_now(),
+            split_mean=self._split_mean(),
+            ttft=self._percentiles("ttft", results.ttft),
+            tpot=self._percentiles("tpot", results.tpot),
+            e2e=self._percentiles("e2e", results.e2e),
+        )
+
+    def _split_now(self) -> Split:
+        scheduler, manager = self._engine.scheduler, self._engine.manager
+        waiting = scheduler.waiting
+        levels = manager.levels(waiting.head() if waiting else None)
+        return split(
+            stored=scheduler.stored - levels.twice,
+            final=scheduler.final,
+            held=levels.held,
+            hole=levels.hole,
+            cached=levels.cached,
+            free=levels.free,
+            reserves=manager.reserves,
+        )
+
+    def _split_mean(self) -> Split:
+        meter = self._engine.meter
+        return split(
+            stored=meter.stored,
+            final=meter.final,
+            held=meter.held,
+            hole=meter.hole,
+            cached=meter.cached,
+            free=meter.free,
+            reserves=self._engine.manager.reserves,
+        )
+
+    def _percentiles(self, name: str, durations: array[int] | array[float]) -> Percentiles:
+        known = self._known.get(name)
+        new = len(durations) - (known.n if known else 0)
+        if known is None or new > len(durations) // FRESHNESS or (new and self._engine.done):
+            known = self._known[name] = percentiles(durations)
+        return known

@@ -1,0 +1,225 @@
+"""An experiment: one workload, the hardware, and the lanes that replay it. Everything a run depends on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kvtui.camera import Camera
+from kvtui.catalogue import GpuSpec, ModelSpec
+from kvtui.engine import Engine
+from kvtui.errors import ConfigError
+from kvtui.frame import Frame, LaneInfo
+from kvtui.lanes import LaneSpec, named
+from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.memory.paged import PagedMemoryManager
+from kvtui.roofline import RooflineCost
+from kvtui.rules import Rules
+from kvtui.sizing import UTILIZATION, batch_limits, pool
+from kvtui.traces.workload import Workload
+from kvtui.units import picoseconds
+
+DEFAULT_MODEL = "llama-3.1-8b"
+DEFAULT_GPU = "a10g"
+DEFAULT_LANES = (LaneSpec("contiguous"), LaneSpec("paged"))
+Manager = PagedMemoryManager | ContiguousMemoryManager
+
+
+class Lane:
+    """One engine with what the screen needs to know about it."""
+
+    def __init__(self, engine: Engine, manager: Manager, info: LaneInfo, spec: LaneSpec, *, watched: bool) -> None:
+        self.engine = engine
+        self.info = info
+        self.spec = spec
+        self._camera = Camera(engine, manager) if watched else None
+
+    @property
+    def now_ps(self) -> int:
+        """Virtual time."""
+        return self.engine.now_ps
+
+    @property
+    def done(self) -> bool:
+        return self.engine.done
+
+    def step(self, limit: int = 1) -> bool:
+        """At most `limit` scheduler steps in one call; False when nothing is left to do."""
+        return self.engine.step(limit)
+
+    def run(self) -> None:
+        """To the end."""
+        self.engine.run()
+
+    def frame(self, *, rows: int = 64, events: int = 200) -> Frame:
+        """A picture of now; only of a lane that is watched."""
+        assert self._camera is not None, "this lane is not watched"
+        return self._camera.frame(rows=rows, events=events)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is replayed on what. `slots` and `max_len` as asked for; None = from the hardware, the workload."""
+
+    workload: Workload
+    model: ModelSpec
+    gpu: GpuSpec
+    lanes: tuple[LaneSpec, ...] = DEFAULT_LANES
+    slots: int | None = None  # KV slots of the pool
+    max_len: int | None = None  # tokens of one request, prompt and answer
+    utilization: float = UTILIZATION
+    tp: int = 1
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    chunked_prefill: bool = True
+    until_s: float | None = None
+    seed: int | None = None  # of a bundled workload
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lanes", named(self.lanes))
+        if not self.lanes:
+            raise ConfigError("there is no lane to run", hint="--lane contiguous --lane paged")
+        if self.slots is not None and self.slots < 1:
+            raise ConfigError(f"a pool of {self.slots} blocks holds nothing", hint="give --blocks at least 1")
+        if self.max_len is not None and self.max_len < 2:
+            raise ConfigError(f"a maximum length of {self.max_len} leaves no room for an answer")
+
+    # ---- what follows from it
+
+    def pool_slots(self, spec: LaneSpec) -> int:
+        """KV slots of a lane. With a given pool, a lane with smaller elements has more of them."""
+        slots = self.slots if self.slots is not None else self.workload.slots
+        if slots is not None:
+            return slots * 2 // spec.kv_dtype_bytes
+        sized = pool(
+            self.model,
+            self.gpu,
+            block_size=spec.block_size,
+            utilization=self.utilization,
+            tp=self.tp,
+            kv_dtype_bytes=spec.kv_dtype_bytes,
+        )
+        return sized.tokens
+
+    @property
+    def pool_bytes(self) -> int:
+        """Bytes of the first lane's pool on one GPU."""
+        spec = self.lanes[0]
+        return self.pool_slots(spec) * self._slot_bytes(spec)
+
+    @property
+    def length_limit(self) -> int:
+        """Maximum length of a request: as asked, as the workload says, or the next power of two that holds
+        its longest request, cut at what model and pool can hold."""
+        asked = self.max_len if self.max_len is not None else self.workload.max_len
+        if asked is not None:
+            return asked
+        longest = int((self.workload.prompt + self.workload.output).max(initial=2))
+        smallest = min(self.pool_slots(spec) // spec.block_size * spec.block_size for spec in self.lanes)
+        return max(min(1 << (longest - 1).bit_length(), self.model.max_positions, smallest), 2)
+
+    @property
+    def rules(self) -> Rules:
+        """Scheduler options, those of vLLM's server where nothing else was asked for."""
+        limits = batch_limits(self.gpu)
+        rules = Rules(
+            max_model_len=self.length_limit,
+            max_num_batched_tokens=self.max_num_batched_tokens or limits.tokens,
+            max_num_seqs=self.max_num_seqs or limits.seqs,
+            enable_chunked_prefill=self.chunked_prefill,
+        )
+        if not self.chunked_prefill and rules.max_num_batched_tokens < rules.max_model_len:
+            raise ConfigError(
+                f"without chunked prefill a step of {rules.max_num_batched_tokens:,} tokens cannot take in a "
+                f"prompt of up to {rules.max_model_len:,}",
+                hint="raise --max-num-batched-tokens, lower --max-len, or leave chunked prefill on",
+            )
+        return rules
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What was assumed to run the workload, beyond what its loader assumed."""
+        if self.max_len is not None or self.workload.max_len is not None:
+            return ()
+        return (f"maximum length {self.length_limit:,}: not given, so the longest request decides",)
+
+    # ---- lanes
+
+    def build(self, *, watched: bool = True) -> tuple[Lane, ...]:
+        """Fresh lanes at time 0; `watched` ones can be asked for frames."""
+        return tuple(self._lane(spec, watched) for spec in self.lanes)
+
+    def with_lane(self, index: int, spec: LaneSpec) -> Experiment:
+        """The same experiment with one lane changed."""
+        lanes = [*self.lanes]
+        lanes[index] = replace(spec, name="")
+        return replace(self, lanes=tuple(lanes))
+
+    def _lane(self, spec: LaneSpec, watched: bool) -> Lane:
+        rules = self.rules
+        manager = self._manager(spec, rules)
+        engine = Engine(
+            self.workload,
+            rules,
+            manager,
+            RooflineCost.of(self.model, self.gpu, tp=self.tp, kv_dtype_bytes=spec.kv_dtype_bytes),
+            until_ps=None if self.until_s is None else picoseconds(self.until_s),
+        )
+        return Lane(engine, manager, self._info(spec, manager), spec, watched=watched)
+
+    def _manager(self, spec: LaneSpec, rules: Rules) -> Manager:
+        slots = self.pool_slots(spec)
+        if spec.manager == "paged":
+            return PagedMemoryManager(
+                slots, spec.block_size, prefix_cache=spec.prefix_cache, lifo=rules.release.lifo
+            )
+        return ContiguousMemoryManager(
+            slots, rules.max_model_len, spec.block_size, reserve=spec.reserve, placement=spec.placement
+        )
+
+    def _slot_bytes(self, spec: LaneSpec) -> int:
+        return self.model.kv_bytes_per_token(kv_dtype_bytes=spec.kv_dtype_bytes, tp=self.tp)
+
+    def _info(self, spec: LaneSpec, manager: Manager) -> LaneInfo:
+        reserves = {
+            "max": f"reserves {self.length_limit:,} each",
+            "pow2": "reserves powers of two",
+            "exact": "reserves its exact length",
+        }
+        subtitle = reserves[spec.reserve] if manager.reserves else f"{spec.block_size}-token blocks"
+        tokens = manager.blocks * manager.block_size
+        return LaneInfo(
+            name=spec.name,
+            manager=spec.manager,
+            title=spec.name[:1].upper() + spec.name[1:],
+            subtitle=subtitle if spec.kv_dtype == "auto" else f"{subtitle}, {spec.kv_dtype}",
+            blocks=manager.blocks,
+            block_size=manager.block_size,
+            region_blocks=manager.region_blocks,
+            pool_tokens=tokens,
+            pool_bytes=tokens * self._slot_bytes(spec),
+            label="simulated",
+        )
+
+    # ---- for titles
+
+    @property
+    def trace_name(self) -> str:
+        return self.workload.name
+
+    @property
+    def model_label(self) -> str:
+        return self.model.label
+
+    @property
+    def gpu_label(self) -> str:
+        return self.gpu.label if self.tp == 1 else f"{self.tp} x {self.gpu.label}"
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the last lane, the paged one of two."""
+        spec = self.lanes[-1]
+        return self.pool_slots(spec) // spec.block_size
+
+    @property
+    def block_size(self) -> int:
+        return self.lanes[-1].block_size

@@ -1,0 +1,154 @@
+"""The comparison as data (the stable headless JSON) and as text.
+
+JSON interface, schema 1. Keys are added, never renamed; a figure that nobody has is null. Times are virtual
+seconds of a simulated clock, percentages are weighted by the time the engine was stepping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kvtui import __version__
+from kvtui.counters import CounterReader
+from kvtui.experiment import Experiment, Lane
+from kvtui.frame import Counters, Percentiles
+from kvtui.traces.info import info
+from kvtui.units import seconds
+from kvtui.verdict import verdict
+
+SCHEMA = 1
+DIGITS = 6  # of a figure that is not a whole number
+
+
+def summary(experiment: Experiment, lanes: Sequence[Lane]) -> dict[str, Any]:
+    """Everything about a run, finished or cut."""
+    reports = [_lane(experiment, lane) for lane in lanes]
+    return {
+        "schema": SCHEMA,
+        "kvtui": __version__,
+        "trace": info(experiment.workload),
+        "config": _config(experiment),
+        "lanes": reports,
+        "verdict": verdict(reports),
+    }
+
+
+def _config(experiment: Experiment) -> dict[str, Any]:
+    rules = experiment.rules
+    return {
+        "model": experiment.model.id,
+        "gpu": experiment.gpu.id,
+        "tensor_parallel": experiment.tp,
+        "time": "simulated",
+        "max_len": rules.max_model_len,
+        "max_num_seqs": rules.max_num_seqs,
+        "max_num_batched_tokens": rules.max_num_batched_tokens,
+        "chunked_prefill": rules.enable_chunked_prefill,
+        "vllm": rules.release.name,
+        "until_s": experiment.until_s,
+        "assumed": list(experiment.assumptions),
+    }
+
+
+def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
+    counters = CounterReader(lane.engine).read()
+    total = len(experiment.workload)
+    split = counters.split_mean
+    return {
+        "name": lane.info.name,
+        "manager": lane.info.manager,
+        "lane": lane.spec.options,
+        "backend": {"name": "simulated"},
+        "requests": {
+            "total": total,
+            "finished": counters.finished,
+            "rejected": counters.rejected,
+            "unfinished": total - counters.finished - counters.rejected,
+            "preemptions": counters.preemptions,
+        },
+        "batch": {"mean": _round(counters.batch_mean), "peak": counters.batch_peak},
+        "kv": {
+            "pool_tokens": lane.info.pool_tokens,
+            "pool_bytes": lane.info.pool_bytes,
+            "blocks": lane.info.blocks,
+            "block_size": lane.info.block_size,
+            "token_states_pct": split.stored,
+            "reserved_pct": split.reserved,
+            "internal_pct": split.internal,
+            "external_pct": split.external,
+            "tail_pct": split.tail,
+            "cached_pct": split.cached,
+            "free_pct": split.free,
+            "evictions": counters.evictions,
+        },
+        "prefix": _prefix(counters),
+        "latency": {
+            "ttft_s": _percentiles(counters.ttft),
+            "tpot_s": _percentiles(counters.tpot),
+            "e2e_s": _percentiles(counters.e2e),
+        },
+        "throughput": {
+            "output_tokens_per_s": _round(counters.output_tokens_per_s),
+            "requests_per_s": _round(counters.requests_per_s),
+        },
+        "output_tokens": counters.output_tokens,
+        "time_s": _round(seconds(lane.now_ps)),
+        "busy_s": _round(seconds(lane.engine.meter.time)),
+        "steps": lane.engine.scheduler.step,
+        "rejections": _rejections(lane),
+        "notes": _notes(experiment, lane, counters),
+    }
+
+
+def _prefix(counters: Counters) -> dict[str, Any]:
+    return {
+        "query_tokens": counters.query_tokens,
+        "hit_tokens": counters.hit_tokens,
+        "hit_rate": _rate(counters.hit_tokens, counters.query_tokens),
+        "readmission_query_tokens": counters.readmit_query_tokens,
+        "readmission_hit_tokens": counters.readmit_hit_tokens,
+        "readmission_hit_rate": _rate(counters.readmit_hit_tokens, counters.readmit_query_tokens),
+    }
+
+
+def _rejections(lane: Lane) -> list[dict[str, Any]]:
+    """Why requests were refused: the reasons, how often each, and the first request."""
+    reasons: dict[str, dict[str, Any]] = {}
+    workload, limit = lane.engine.workload, lane.engine.rules.max_model_len
+    for number, (needed, there) in lane.engine.results.refusals.items():
+        if workload.prompt[number] >= limit:
+            reason = "prompt reaches the maximum length"
+        else:
+            reason = "never fits into the pool"
+        entry = reasons.setdefault(
+            reason, {"reason": reason, "count": 0, "first": number, "needed": needed, "available": there}
+        )
+        entry["count"] += 1
+    return list(reasons.values())
+
+
+def _notes(experiment: Experiment, lane: Lane, counters: Counters) -> list[str]:
+    workload = experiment.workload
+    notes = []
+    if lane.engine.manager.prefix_cache and workload.unit and counters.query_tokens and not counters.hit_tokens:
+        longest = int((workload.shared_units * workload.unit).max(initial=0))
+        longest = min(longest, int(workload.prompt.max(initial=0)))
+        if 0 < longest < lane.info.block_size:
+            notes.append(
+                f"no prefix hits: the longest shared prefix is {longest} tokens, less than one block of "
+                f"{lane.info.block_size}"
+            )
+    return notes
+
+
+def _percentiles(values: Percentiles) -> dict[str, Any]:
+    return {k: v if isinstance(v, int) else _round(v) for k, v in values._asdict().items()}
+
+
+def _rate(part: int, whole: int) -> float | None:
+    return _round(part / whole) if whole else None
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else round(value, DIGITS)
