@@ -22,7 +22,7 @@ def test_version_loads_nothing_heavy() -> None:
         check=False,
     )
     print(f"kvtui --version: {1000 * (time.perf_counter() - start):.0f} ms, imports timed")
-    assert answer.returncode == 0, answer.stderr
+    assert answer.returncode == 0, answer.stderr.splitlines()[-1]
     assert kvtui.__version__ in answer.stdout.split()
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in answer.stderr.splitlines()}
     assert "kvtui" in loaded
