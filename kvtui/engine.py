@@ -122,6 +122,12 @@ class Engine:
         self._idle = 0  # steps in a row that did nothing
         self._until = until_ps
 
+    @property
+    def next_ps(self) -> int:
+        """When the next step starts: now or, where nothing runs or waits, when something arrives."""
+        due = None if self.scheduler.active else self._due()
+        return self.now_ps if due is None else max(self.now_ps, due)
+
     # ---- running
 
     def run(self) -> None:

@@ -39,6 +39,11 @@ class Lane:
         return self.engine.now_ps
 
     @property
+    def next_ps(self) -> int:
+        """When the next step starts."""
+        return self.engine.next_ps
+
+    @property
     def done(self) -> bool:
         return self.engine.done
 
