@@ -1,0 +1,217 @@
+"""Drives lanes in step with a shared virtual clock: the only coroutines of the core.
+
+Each lane has one pacing loop. It steps its engine up to the clock's virtual time, at most one time slice at a
+stretch, and then makes room for whatever else the event loop has to do: keys, above all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Protocol
+
+from kvtui.frame import Frame
+from kvtui.units import picoseconds, seconds
+
+SLICE_S: Final = 0.008  # longest stretch of steps
+BREATH_S: Final = 0.002  # after a stretch, for everybody else
+PERIOD_S: Final = 0.02  # how often a lane that keeps up looks at the clock
+LONGEST_GAP_S: Final = 0.1  # wall time that counts at most at once, as after a suspension
+MEASURED_S: Final = 1.0  # wall time over which the speed reached is measured
+
+Wall = Callable[[], float]
+Sleep = Callable[[float], Awaitable[object]]
+
+
+class Lane(Protocol):
+    """What the player needs of an engine."""
+
+    @property
+    def now_ps(self) -> int:
+        """Virtual time after the last step."""
+        ...
+
+    @property
+    def next_ps(self) -> int:
+        """When the next step starts: later than `now_ps` only where nothing is to be done until then."""
+        ...
+
+    @property
+    def done(self) -> bool: ...
+
+    def step(self, limit: int = 1) -> bool:
+        """At most `limit` scheduler steps; False when nothing is left to do."""
+        ...
+
+    def frame(self, *, rows: int = 64, events: int = 200) -> Frame:
+        """The lane as it stands."""
+        ...
+
+
+class Clock:
+    """Virtual time in picoseconds, moved by wall time that is passed in. `speed` is virtual seconds a second."""
+
+    def __init__(self, *, speed: float = 1.0, paused: bool = False) -> None:
+        self.now_ps = 0
+        self.speed = speed
+        self.paused = paused
+
+    @property
+    def now_s(self) -> float:
+        return seconds(self.now_ps)
+
+    @property
+    def unlimited(self) -> bool:
+        return math.isinf(self.speed)
+
+    def advance(self, wall_s: float) -> None:
+        """Move on by so much wall time; nothing happens while paused."""
+        if not self.paused:
+            self.now_ps += picoseconds(wall_s * self.speed)
+
+
+class Player:
+    """Runs lanes against one clock: play, pause, step, speed.
+
+    At a limited speed the clock follows wall time and waits for a lane that falls behind. Without a limit it
+    moves by a stretch of virtual time whenever all lanes have come up to it.
+    """
+
+    def __init__(
+        self,
+        lanes: Sequence[Lane],
+        *,
+        clock: Clock,
+        wall: Wall = time.perf_counter,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.lanes = tuple(lanes)
+        self.clock = clock
+        self.failures: list[Exception | None] = [None] * len(self.lanes)
+        self._wall = wall
+        self._sleep = sleep
+        self._turn = asyncio.Lock()
+        self._moved = asyncio.Event()
+        self._last = wall()
+        self._stretch = picoseconds(1.0)  # virtual time of one round without a limit
+        self._steps = [0] * len(self.lanes)
+        self._shown: list[tuple[int, Frame] | None] = [None] * len(self.lanes)
+        self._trail: deque[tuple[float, int]] = deque()
+
+    # ---- what is to be seen
+
+    @property
+    def ended(self) -> bool:
+        """Whether no lane has anything left to do."""
+        return not any(map(self._live, range(len(self.lanes))))
+
+    @property
+    def time_s(self) -> float:
+        """Virtual time of all lanes; after the end, that of the last to finish."""
+        if self.ended:
+            return seconds(max(lane.now_ps for lane in self.lanes))
+        return self.clock.now_s
+
+    def frame(self, lane: int) -> Frame:
+        """The lane's picture: the same object until it has stepped again."""
+        shown = self._shown[lane]
+        if shown is None or shown[0] != self._steps[lane]:
+            shown = self._steps[lane], self.lanes[lane].frame()
+            self._shown[lane] = shown
+        return shown[1]
+
+    def reached(self) -> float | None:
+        """Virtual seconds a wall second over the last second; None when there is too little to measure."""
+        now = self._wall()
+        self._trail.append((now, self.clock.now_ps))
+        while len(self._trail) > 2 and now - self._trail[1][0] >= MEASURED_S:
+            self._trail.popleft()
+        then, ps = self._trail[0]
+        return seconds(self.clock.now_ps - ps) / (now - then) if now - then >= MEASURED_S / 2 else None
+
+    # ---- keys
+
+    def pause(self, paused: bool = True) -> None:
+        self.clock.paused = paused
+        self._wake()
+
+    def set_speed(self, speed: float) -> None:
+        self.clock.speed = speed
+        self._wake()
+
+    def step(self, lane: int) -> None:
+        """One scheduler step of that lane, or of the first that goes on; the others come up to its time."""
+        live = [at for at in range(len(self.lanes)) if self._live(at)]
+        if live:
+            at = lane if lane in live else live[0]
+            self._one(at)
+            self.clock.now_ps = max(self.clock.now_ps, self.lanes[at].now_ps)
+            self._wake()
+
+    def _wake(self) -> None:
+        """Let waiting loops look again; what was measured before no longer counts."""
+        self._last = self._wall()
+        self._trail.clear()
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    # ---- loops
+
+    async def run(self) -> None:
+        """All pacing loops, until every lane has ended."""
+        self._last = self._wall()
+        async with asyncio.TaskGroup() as group:
+            for lane in range(len(self.lanes)):
+                group.create_task(self._pace(lane), name=f"lane {lane}")
+
+    async def _pace(self, lane: int) -> None:
+        while self._live(lane):
+            self._tick()
+            if self._behind(lane):
+                async with self._turn:
+                    self._slice(lane)
+                    await self._sleep(BREATH_S)
+            elif self.clock.paused:
+                await self._moved.wait()
+            else:
+                await self._sleep(BREATH_S if self.clock.unlimited else PERIOD_S)
+
+    def _tick(self) -> None:
+        """Move the clock, unless a lane has yet to come up to it."""
+        if self.clock.paused or any(map(self._behind, range(len(self.lanes)))):
+            return
+        now = self._wall()
+        passed, self._last = min(now - self._last, LONGEST_GAP_S), now
+        if not self.clock.unlimited:
+            self.clock.advance(passed)
+            return
+        # Twice as far next time if that round was short, half as far if it was long.
+        if passed < 2 * SLICE_S:
+            self._stretch = min(2 * self._stretch, picoseconds(64.0))
+        elif passed > 6 * SLICE_S:
+            self._stretch = max(self._stretch // 2, picoseconds(1 / 16))
+        self.clock.now_ps += self._stretch
+
+    def _slice(self, lane: int) -> None:
+        """Steps up to the clock, for at most one time slice."""
+        until = self._wall() + SLICE_S
+        while self._behind(lane):
+            self._one(lane)
+            if self._wall() >= until:
+                return
+
+    def _one(self, lane: int) -> None:
+        self._steps[lane] += 1
+        try:
+            self.lanes[lane].step(1)
+        except Exception as error:  # a broken lane must not stop the others
+            self.failures[lane] = error
+
+    def _live(self, lane: int) -> bool:
+        return not self.lanes[lane].done and self.failures[lane] is None
+
+    def _behind(self, lane: int) -> bool:
+        return self._live(lane) and self.lanes[lane].next_ps < self.clock.now_ps

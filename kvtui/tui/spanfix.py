@@ -1,0 +1,46 @@
+"""Makes Textual send a changed stretch of a row and not all that stands left of it in the widget.
+
+Textual 8.2 marks stretches of cells as changed, but its encoder of partial updates starts each at the left
+edge of the widget (textual#5625). Here a stretch is cut at both ends. Applied only to the version range that
+was tested and only where the class looks as expected; otherwise, or with KVTUI_NO_SPAN_FIX set, whole
+stretches from the left edge are sent, which is right and only longer.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+
+import textual
+from rich.console import Console
+from rich.control import Control
+from textual import _compositor
+
+_TESTED = "8.2."
+_FIELDS = ("chops", "spans", "chop_ends")
+
+
+def apply() -> bool:
+    """Replace the encoder; gives whether it could be done."""
+    update = getattr(_compositor, "ChopsUpdate", None)
+    if update is None or os.environ.get("KVTUI_NO_SPAN_FIX") or not textual.__version__.startswith(_TESTED):
+        return False
+    fields = [name for name in inspect.signature(update.__init__).parameters if name != "self"]
+    if fields != list(_FIELDS) or not hasattr(update, "render_segments"):
+        return False
+    update.render_segments = _render_segments
+    return True
+
+
+def _render_segments(self: _compositor.ChopsUpdate, console: Console) -> str:
+    """The update as text for the terminal, every stretch cut to the cells that changed."""
+    move_to = Control.move_to
+    sequences: list[str] = []
+    for y, x1, x2 in self.spans:
+        for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=False):
+            if strip is None or x >= x2 or end <= x1:
+                continue
+            left, right = max(x, x1), min(end, x2)
+            sequences.append(move_to(left, y).segment.text)
+            sequences.append(strip.crop(left - x, right - x).render(console))
+    return "".join(sequences)

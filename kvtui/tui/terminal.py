@@ -1,0 +1,46 @@
+"""What the terminal can do, asked before anything is drawn; standard library only."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Final, TextIO
+
+FPS: Final = 20.0
+FPS_REMOTE: Final = 10.0
+
+
+def terminal_problem(
+    *, stdin: TextIO | None = None, stderr: TextIO | None = None, env: Mapping[str, str] = os.environ
+) -> str | None:
+    """Why the screen cannot be shown here, in words; None if it can.
+
+    Keys are read from standard input and the screen is written to standard error.
+    """
+    stdin = sys.__stdin__ if stdin is None else stdin
+    stderr = sys.__stderr__ if stderr is None else stderr
+    if stdin is None or not stdin.isatty():
+        return "standard input is not a terminal"
+    if stderr is None or not stderr.isatty():
+        return "standard error is not a terminal"
+    if env.get("TERM", "") in ("", "dumb"):
+        return f"the terminal cannot place text (TERM={env.get('TERM') or 'unset'})"
+    return None
+
+
+def ascii_only(stderr: TextIO | None = None) -> bool:
+    """Whether the terminal's encoding has no block and line characters."""
+    stderr = sys.__stderr__ if stderr is None else stderr
+    encoding = (getattr(stderr, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
+    return encoding not in ("utf8", "utf16", "utf32", "utf8sig", "cp65001")
+
+
+def colourless(env: Mapping[str, str] = os.environ) -> bool:
+    """Whether the user wants no colours (https://no-color.org: set to anything but the empty string)."""
+    return bool(env.get("NO_COLOR"))
+
+
+def view_rate(env: Mapping[str, str] = os.environ) -> float:
+    """Views a second: fewer over a remote link."""
+    return FPS_REMOTE if env.get("SSH_CONNECTION") else FPS

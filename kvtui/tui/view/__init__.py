@@ -1,0 +1,1 @@
+"""From frames to lines of text: pure functions, no widget and no terminal in sight."""

@@ -1,0 +1,112 @@
+"""A small sheet of character cells to draw on, and the lines that come out of it."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import NamedTuple, TypeAlias
+
+from kvtui.tui.view.ink import T2, Ink
+
+Line: TypeAlias = tuple[tuple[str, Ink], ...]
+
+ELLIPSIS = " …"
+
+
+class Rect(NamedTuple):
+    x: int
+    y: int
+    width: int
+    height: int
+
+    @property
+    def right(self) -> int:
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> int:
+        return self.y + self.height
+
+
+def char_width(char: str) -> int:
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1
+
+
+def text_width(text: str) -> int:
+    """Cells that a text takes in a terminal."""
+    return len(text) if text.isascii() else sum(map(char_width, text))
+
+
+def cut(text: str, width: int) -> str:
+    """The text, shortened at a word to fit `width` cells; a first word that is too long is cut itself."""
+    if text_width(text) <= width:
+        return text
+    room = width - len(ELLIPSIS)
+    kept = _head(text, room + 1)
+    at_word = kept[: kept.rfind(" ")] if " " in kept else _head(text, room)
+    return at_word.rstrip(" ,:·") + ELLIPSIS if room > 0 else ""
+
+
+def _head(text: str, width: int) -> str:
+    used = 0
+    for at, char in enumerate(text):
+        used += char_width(char)
+        if used > width:
+            return text[:at]
+    return text
+
+
+class Canvas:
+    """Cells of a character and an ink each. What is put outside is dropped."""
+
+    def __init__(self, width: int, height: int, *, ink: Ink = T2) -> None:
+        self.width = width
+        self.height = height
+        self._chars = [[" "] * width for _ in range(height)]
+        self._inks = [[ink] * width for _ in range(height)]
+
+    def put(self, x: int, y: int, text: str, ink: Ink = T2) -> int:
+        """Write `text` from cell (x, y) on; gives the column behind it."""
+        for char in text:
+            span = char_width(char)
+            if x >= 0 and x + span <= self.width and 0 <= y < self.height and span:
+                self._chars[y][x] = char
+                self._inks[y][x] = ink
+                if span == 2:
+                    self._chars[y][x + 1] = ""
+                    self._inks[y][x + 1] = ink
+            x += span
+        return x
+
+    def put_right(self, end: int, y: int, text: str, ink: Ink = T2) -> int:
+        """Write `text` so that it ends before column `end`; gives the column where it starts."""
+        start = end - text_width(text)
+        self.put(start, y, text, ink)
+        return start
+
+    def put_line(self, x: int, y: int, line: Line) -> int:
+        for text, ink in line:
+            x = self.put(x, y, text, ink)
+        return x
+
+    def lines(self, area: Rect | None = None) -> tuple[Line, ...]:
+        """The rows of `area` (all without it), equal inks run together."""
+        x, y, width, height = area or Rect(0, 0, self.width, self.height)
+        return tuple(self._line(row, x, x + width) for row in range(y, y + height))
+
+    def _line(self, row: int, start: int, end: int) -> Line:
+        chars, inks = self._chars[row], self._inks[row]
+        runs: list[tuple[str, Ink]] = []
+        first = start
+        for at in range(start + 1, end + 1):
+            if at == end or inks[at] != inks[first]:
+                runs.append(("".join(chars[first:at]), inks[first]))
+                first = at
+        return tuple(runs)
+
+
+def line_width(line: Line) -> int:
+    return sum(text_width(text) for text, _ in line)
+
+
+def plain(line: Line) -> str:
+    return "".join(text for text, _ in line)

@@ -1,0 +1,176 @@
+"""One lane, drawn in four forms. The grid has its own widget; a card leaves its place blank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kvtui.tui.view import formats
+from kvtui.tui.view.canvas import Canvas, Rect, cut
+from kvtui.tui.view.digits import SMALL, digits, fit
+from kvtui.tui.view.ink import BAD, BOLD, HOT, T1, T2, T3, WARN, Ink, lane_ink
+from kvtui.tui.view.layout import Form
+from kvtui.tui.view.palette import Look
+from kvtui.tui.view.scene import Scene, unknown
+from kvtui.tui.view.split import draw_bar, draw_columns, draw_list, draw_row, parts_of
+
+# Where a form has text, in its own coordinates: the rest is grid or blank.
+AREAS = {
+    Form.LINE: (Rect(0, 0, 60, 1), Rect(0, 1, 26, 5), Rect(0, 6, 60, 1)),
+    Form.SMALL: (Rect(0, 0, 40, 4), Rect(0, 14, 40, 4)),
+    Form.MEDIUM: (Rect(0, 0, 60, 1), Rect(36, 1, 24, 20)),
+    Form.LARGE: (Rect(0, 0, 67, 8), Rect(0, 48, 67, 4)),
+}
+_SIZE = {Form.LINE: (60, 7), Form.SMALL: (40, 18), Form.MEDIUM: (60, 21), Form.LARGE: (67, 52)}
+
+
+def draw_card(scene: Scene, lane: int, form: Form, look: Look) -> Canvas:
+    """The card of a lane with everything but the grid."""
+    canvas = Canvas(*_SIZE[form])
+    _DRAW[form](_Card(canvas, scene, lane, look))
+    return canvas
+
+
+class _Card:
+    """What the four forms have in common."""
+
+    def __init__(self, canvas: Canvas, scene: Scene, lane: int, look: Look) -> None:
+        self.canvas = canvas
+        self.scene = scene
+        self.lane = lane
+        self.look = look
+        self.info = scene.lanes[lane]
+        self.frame = scene.frames[lane]
+        self.counters = self.frame.counters
+        self.parts = parts_of(self.frame, self.info, lane)
+        self.width = canvas.width
+
+    def title(self, x: int, *, step: bool) -> None:
+        focused = self.scene.focus == self.lane
+        if focused:
+            self.canvas.put(x - 2 if x > 1 else 0, 0, "▸", HOT)
+        ink = lane_ink(self.lane, bold=True)._replace(underline=focused)
+        end = self.canvas.put(x, 0, self.info.title, ink)
+        right = self.width - x
+        if step:
+            text = f"step {self.frame.step:,}"
+            right = self.canvas.put_right(self.width, 0, text, T3)
+        failure = self.scene.failure(self.lane)
+        text, ink = (f"stopped: {failure}", BAD) if failure else (self.info.subtitle, T3)
+        self.canvas.put(end + 2, 0, cut(text, right - end - 3), ink)
+
+    def digits(self, x: int, y: int, *, width: int | None = None) -> int:
+        """The batch size in large figures; gives the column behind them."""
+        text = str(self.counters.running)
+        rows = digits(text, SMALL if width is None else fit(text, width), ascii=self.look.ascii)
+        if width is not None and self.look.ascii:
+            y += 1
+        for row, line in enumerate(rows):
+            self.canvas.put(x, y + row, line, lane_ink(self.lane, bold=self.look.ascii))
+        return x + len(rows[0])
+
+    @property
+    def ratio(self) -> str | None:
+        """How many times the baseline's batch runs here; nothing on the baseline itself."""
+        base = self.scene.frames[0].counters.running
+        return formats.ratio(self.counters.running, base) if self.lane else None
+
+    def pill(self, x: int, y: int) -> None:
+        if self.ratio:
+            ink = Ink("inv", lane_ink(self.lane).fg, bold=True)
+            self.canvas.put(x, y, f" {self.ratio} ", ink)
+
+    def peak(self, x: int, y: int, *, gap: int) -> None:
+        text = f"peak {self.counters.batch_peak}{' ' * gap}mean {formats.mean(self.counters.batch_mean)}"
+        self.canvas.put(x, y, text, T3)
+
+    def bar(self, x: int, y: int, width: int, glyph: str) -> None:
+        if not self.look.ascii:
+            glyph = glyph if self.look.palette.colour else ""
+            draw_bar(self.canvas, x, y, self.parts, width=width, glyph=glyph)
+
+    def figure(self, x: int, end: int, y: int, label: str, value: str, ink: Ink = T1) -> None:
+        self.canvas.put(x, y, label, T3)
+        self.canvas.put_right(end, y, value, ink)
+
+    def latency(self, name: str, attribute: str) -> tuple[str, Ink]:
+        """A percentile, in the unit that fits this row in all lanes."""
+        values = [getattr(getattr(frame.counters, name), attribute) for frame in self.scene.frames]
+        mine = values[self.lane]
+        return formats.latency(mine, formats.unit_of(values)), unknown(mine, T1)
+
+    def counted(self, x: int, y: int, pairs: tuple[tuple[str, str], ...]) -> None:
+        """Label and number, one after the other in a row."""
+        for label, value in pairs:
+            x = self.canvas.put(x, y, label + " ", T3)
+            x = self.canvas.put(x, y, value, T1) + 2
+
+
+def _line(card: _Card) -> None:
+    card.title(1, step=False)
+    x = card.digits(1, 1)
+    card.pill(x + 2, 2)
+    card.canvas.put(1, 4, "running at once", T2)
+    counters = card.counters
+    waiting, done = formats.count(counters.waiting, width=5), formats.count(counters.finished, width=5)
+    card.counted(1, 5, (("waiting", f"{waiting:>3}"), ("done", done)))
+    draw_row(card.canvas, 1, 6, card.parts, width=card.width - 2)
+
+
+def _small(card: _Card) -> None:
+    card.title(1, step=False)
+    x = max(card.digits(1, 1) + 2, 12)
+    end = card.canvas.put(x, 1, "running at once", T2)
+    card.pill(end + 1, 1)
+    card.peak(x, 2, gap=2)
+    card.bar(1, 14, 32, "━")
+    draw_columns(card.canvas, 1, 15, card.parts, width=card.width - 2, short=True)
+    counters = card.counters
+    waiting, done = formats.count(counters.waiting, width=5), formats.count(counters.finished, width=5)
+    rate = formats.count(counters.output_tokens_per_s, width=5)
+    pairs = (("waiting", f"{waiting:>3}"), ("done", f"{done:>3}"), ("tok/s", f"{rate:>5}"))
+    card.counted(1, 17, pairs)
+
+
+def _medium(card: _Card) -> None:
+    x, end = 37, 59
+    card.title(2, step=True)
+    card.digits(x, 1, width=end - x)
+    card.canvas.put(x, 7, "running at once", T2)
+    if card.ratio:
+        card.pill(end - len(card.ratio) - 2, 7)
+    card.peak(x, 8, gap=3)
+    card.bar(x, 10, end - x, "▀")
+    draw_list(card.canvas, x, 11, card.parts, width=end - x)
+    counters = card.counters
+    if counters.rejected:
+        card.figure(x, end, 16, "rejected", formats.count(counters.rejected), BAD)
+    card.figure(x, end, 17, "waiting", formats.count(counters.waiting))
+    card.figure(x, end, 18, "finished", formats.count(counters.finished))
+    card.figure(x, end, 19, "tokens/s", formats.count(counters.output_tokens_per_s))
+    card.figure(x, end, 20, "first token p50", *card.latency("ttft", "p50"))
+
+
+def _large(card: _Card) -> None:
+    card.title(2, step=True)
+    x = max(card.digits(2, 2, width=14) + 2, 20)
+    end = card.canvas.put(x, 2, "running at once", BOLD)
+    card.pill(end + 2, 2)
+    card.peak(x, 3, gap=3)
+    counters = card.counters
+    preempted = WARN if counters.preemptions else T1
+    card.figure(x, x + 13, 5, "waiting", formats.count(counters.waiting, width=5))
+    card.figure(x, x + 13, 6, "finished", formats.count(counters.finished, width=5))
+    card.figure(x + 15, x + 29, 5, "preempted", formats.count(counters.preemptions, width=5), preempted)
+    card.figure(x + 15, x + 29, 6, "tokens/s", formats.count(counters.output_tokens_per_s, width=5))
+    card.figure(x + 31, x + 46, 5, "TTFT p50", *card.latency("ttft", "p50"))
+    card.figure(x + 31, x + 46, 6, "TTFT p99", *card.latency("ttft", "p99"))
+    card.bar(2, 49, 64, "▀")
+    draw_columns(card.canvas, 2, 50, card.parts, width=card.width - 4, short=False)
+
+
+_DRAW: dict[Form, Callable[[_Card], None]] = {
+    Form.LINE: _line,
+    Form.SMALL: _small,
+    Form.MEDIUM: _medium,
+    Form.LARGE: _large,
+}

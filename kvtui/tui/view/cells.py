@@ -1,0 +1,182 @@
+"""From blocks to cells of the grid: numpy in, one code a cell out. `glyphs` says what a code looks like.
+
+A code packs what is to be seen: `kind << 9 | amount << 5 | who`. `amount` is eighths of the cell that are
+stored (1-8) or a number of owners (2-9, 10 for more); `who` is a hue (0-7) or a letter (0-25).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from math import gcd
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtui.frame import Cell, Cells
+from kvtui.tui.view.ink import HUES
+from kvtui.tui.view.scale import Scale
+
+Codes = NDArray[np.uint16]
+Ids = NDArray[np.int32]
+
+LETTERS = 26
+MANY = 10
+
+
+class Kind(IntEnum):
+    """What one cell shows."""
+
+    VOID = 0  # beyond the pool
+    FREE = 1
+    HOLE = 2
+    CACHED = 3
+    NEVER = 4  # held, nothing stored, most of it will never be filled
+    LATER = 5  # held, nothing stored yet
+    STORED = 6  # tokens; what is left of the cell is free
+    PART = 7  # tokens; what is left of the cell is held
+    SHARED = 8
+    COPIED = 9
+
+
+def code(kind: Kind, amount: int = 0, who: int = 0) -> int:
+    return int(kind) << 9 | amount << 5 | who
+
+
+def parts(value: int) -> tuple[Kind, int, int]:
+    """Kind, amount and who of a code."""
+    return Kind(value >> 9), value >> 5 & 15, value & 31
+
+
+def hues(owner: Ids) -> Ids:
+    """Hue of each request, as `ink.hue_of` says."""
+    return (owner + owner // HUES) % HUES
+
+
+def letters(owner: Ids) -> Ids:
+    return owner % LETTERS
+
+
+class _Units(NamedTuple):
+    """Blocks cut in units so that a cell is a whole number of them; arrays of cells x units."""
+
+    state: NDArray[np.uint8]
+    owner: NDArray[np.int32]
+    stored: NDArray[np.int32]
+    refs: NDArray[np.uint8]
+    copied: NDArray[np.bool_]
+    real: NDArray[np.bool_]  # within the pool
+
+    def pick(self, rows: NDArray[np.bool_]) -> _Units:
+        return _Units(*(values[rows] for values in self))
+
+    def changed(self, before: _Units) -> NDArray[np.bool_]:
+        """Cells in which something is not as it was."""
+        differ = [new != old for new, old in zip(self, before, strict=True)]
+        return np.logical_or.reduce(differ).any(1)
+
+
+class GridModel:
+    """The codes of one lane's grid; only cells whose blocks changed are worked out again."""
+
+    def __init__(self, *, block_size: int, scale: Scale, identity: Callable[[Ids], Ids] = hues) -> None:
+        self._scale = scale
+        self._identity = identity
+        self._unit = gcd(block_size, scale.tokens)
+        self._pieces = block_size // self._unit
+        self._units: _Units | None = None
+        self._codes = np.zeros(0, np.uint16)
+
+    def codes(self, cells: Cells, copied: tuple[int, ...] = ()) -> Codes:
+        """Codes of the whole grid, `scale.rows` x `scale.width`, memory in reading order."""
+        units = self._cut(cells, copied)
+        if self._units is None or units.state.shape != self._units.state.shape:
+            self._codes = _codes(units, self._unit, self._identity)
+        else:
+            changed = units.changed(self._units)
+            self._codes[changed] = _codes(units.pick(changed), self._unit, self._identity)
+        self._units = units
+        size = self._scale.rows * self._scale.width
+        grid = np.full(size, code(Kind.VOID), np.uint16)
+        drawn = self._codes[:size]
+        grid[: len(drawn)] = drawn
+        return grid.reshape(self._scale.rows, self._scale.width)
+
+    def _cut(self, cells: Cells, copied: tuple[int, ...]) -> _Units:
+        blocks, pieces = len(cells.state), self._pieces
+        stored = cells.stored
+        if pieces > 1:  # the slots of a block fill from its first on
+            stored = np.clip(stored[:, None] - self._unit * np.arange(pieces), 0, self._unit).ravel()
+        marked = np.zeros(blocks, np.bool_)
+        marked[list(copied)] = True
+        count, per_cell = blocks * pieces, self._scale.tokens // self._unit
+        rows = -(-count // per_cell)
+
+        def spread(values: NDArray, repeat: int = pieces) -> NDArray:
+            padded = np.zeros(rows * per_cell, values.dtype)
+            padded[:count] = np.repeat(values, repeat) if repeat > 1 else values
+            return padded.reshape(rows, per_cell)
+
+        real = np.ones(blocks, np.bool_)
+        whole = (spread(values) for values in (cells.state, cells.owner))
+        return _Units(*whole, spread(stored, 1), spread(cells.refs), spread(marked), spread(real))
+
+
+def _codes(units: _Units, unit: int, identity: Callable[[Ids], Ids]) -> NDArray[np.uint16]:
+    held = (units.state == Cell.HELD) | (units.state == Cell.NEVER)
+    tokens = np.where(held, units.stored, 0)
+    stored = tokens.sum(1)
+    capacity = units.real.sum(1) * unit
+    kept = held.sum(1) * unit  # slots held
+    never = (units.state == Cell.NEVER).sum(1) * unit
+    empty = kept - stored
+
+    kind = np.full(len(stored), Kind.FREE, np.int64)
+    kind[(units.state == Cell.CACHED).any(1)] = Kind.CACHED
+    kind[(units.state == Cell.HOLE).any(1)] = Kind.HOLE
+    kind[kept > 0] = Kind.LATER
+    kind[(kept > 0) & (2 * never > empty)] = Kind.NEVER
+    kind[stored > 0] = Kind.STORED
+    kind[(stored > 0) & (stored < capacity) & (2 * empty >= capacity - stored)] = Kind.PART
+    who = np.where(kept > 0, identity(_main_owner(units, held, tokens)), 0)
+    amount = np.where(stored > 0, _eighths(stored, capacity), 0)
+    return _minorities(units, kind, amount, who)
+
+
+def _minorities(units: _Units, kind: NDArray, amount: NDArray, who: NDArray) -> NDArray[np.uint16]:
+    """Cached, shared and copied blocks take over a cell that they rule."""
+    blocks = units.real.sum(1)
+    cached = 2 * (units.state == Cell.CACHED).sum(1) > blocks
+    shared_blocks = (units.refs > 1).sum(1)
+    shared = (shared_blocks > 0) & (2 * shared_blocks >= blocks)
+    copied = units.copied.any(1)
+    for mask, over in ((cached, Kind.CACHED), (shared, Kind.SHARED), (copied, Kind.COPIED)):
+        kind[mask], amount[mask], who[mask] = over, 0, 0
+    counted = shared & ~copied
+    amount[counted] = np.minimum(units.refs.max(1), MANY)[counted]
+    return (kind << 9 | amount << 5 | who).astype(np.uint16)
+
+
+def _eighths(stored: NDArray, capacity: NDArray) -> NDArray:
+    """Eighths of a cell, at least one if anything is stored, eight only if all of it is."""
+    near = np.floor(8 * stored / np.maximum(capacity, 1) + 0.5).astype(np.int64)
+    return np.where(stored >= capacity, 8, np.clip(near, 1, 7))
+
+
+def _main_owner(units: _Units, held: NDArray[np.bool_], tokens: NDArray) -> Ids:
+    """Of each cell the owner with most tokens, or with most slots where nothing is stored; ties: lower id."""
+    owner = np.where(held, units.owner, 0)
+    cells, per_cell = owner.shape
+    if per_cell == 1:
+        return owner[:, 0]
+    present = np.zeros(int(owner.max(initial=0)) + 1, np.bool_)
+    present[owner[held]] = True
+    names = np.flatnonzero(present)
+    if not len(names):
+        return np.zeros(cells, np.int32)
+    rank = np.cumsum(present) - 1
+    weight = np.where(tokens.any(1)[:, None], tokens, held)
+    key = np.arange(cells)[:, None] * len(names) + rank[owner]
+    tally = np.bincount(key[held], weight[held], cells * len(names)).reshape(cells, len(names))
+    return names[tally.argmax(1)].astype(np.int32)

@@ -1,0 +1,24 @@
+"""The last row: which keys there are, and what each does now."""
+
+from __future__ import annotations
+
+from kvtui.tui.view.canvas import Canvas, Line
+from kvtui.tui.view.ink import BOLD, T3
+from kvtui.tui.view.keys import Hint, fitting
+
+Spot = tuple[int, int, str]  # first column, column behind, action
+
+
+def footer_line(entries: list[Hint], *, width: int, margin: int) -> tuple[Line, list[Spot]]:
+    """The row, and where a click means which action."""
+    canvas = Canvas(width, 1)
+    gap = 3 if width > 80 else 2
+    x, spots = margin, []
+    for hint in fitting(entries, width - 2 * margin, gap=gap):
+        start = x
+        x = canvas.put(x, 0, hint.key, BOLD)
+        x = canvas.put(x + 1, 0, hint.word, T3)
+        if hint.action:
+            spots.append((start, x, hint.action))
+        x += gap
+    return canvas.lines()[0], spots

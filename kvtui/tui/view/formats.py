@@ -1,0 +1,136 @@
+"""How numbers are written. Each form has a fixed field, so that a number never moves and is never cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+NA = "n/a"
+_MEMORY = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def clock(seconds: float) -> str:
+    """`01:14.0`; from one hour on `1:01:14`. Seven cells up to ten hours."""
+    tenths = int(seconds * 10 + 1e-6)
+    if tenths < 36_000:
+        return f"{tenths // 600:02d}:{tenths // 10 % 60:02d}.{tenths % 10}"
+    whole = tenths // 10
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def tick(seconds: float) -> str:
+    """A time on an axis: `01:14`, from one hour on `1:01:14`."""
+    return clock(seconds)[:5] if seconds < 3600 else clock(seconds)
+
+
+def count(number: float, *, width: int = 6) -> str:
+    """`1,209`; what does not fit in `width` cells is rounded to thousands, millions: `121k`, `1.2M`."""
+    whole = round(number)
+    text = f"{whole:,}"
+    for scale, unit in ((1e3, "k"), (1e6, "M"), (1e9, "G")):
+        if len(text) <= width:
+            return text
+        text = f"{whole / scale:.1f}{unit}" if whole < 10 * scale else f"{whole / scale:,.0f}{unit}"
+    return text
+
+
+def mean(number: float) -> str:
+    """A mean batch: one decimal."""
+    return f"{number:.1f}"
+
+
+def share(percent: float) -> str:
+    return f"{percent:.1f}%"
+
+
+def ratio(value: float, baseline: float) -> str | None:
+    """`3.5x`, from ten on `12x`; None where the baseline is nothing."""
+    if baseline <= 0:
+        return None
+    times = value / baseline
+    return f"{times:.1f}x" if times < 9.95 else f"{times:,.0f}x"
+
+
+def speed(times: float) -> str:
+    """`4.0x`, `16x`, `0.25x`: virtual seconds a second."""
+    if times >= 9.95:
+        return f"{times:,.0f}x"
+    return f"{times:.1f}x" if times >= 0.995 else f"{times:.2f}x"
+
+
+def unit_of(values: Iterable[float | None]) -> str:
+    """The unit for a row of latencies: seconds as soon as one of them is a second long."""
+    return "s" if max((value for value in values if value is not None), default=1.0) >= 1.0 else "ms"
+
+
+def latency(seconds: float | None, unit: str) -> str:
+    """`18.0 s`, `27 ms`: at most six cells; long ones in minutes and hours."""
+    if seconds is None:
+        return NA
+    if unit == "ms":
+        return f"{seconds * 1000:,.0f} ms"
+    if seconds < 999.5:
+        return f"{seconds:.1f} s" if seconds < 99.95 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 59_970 else f"{seconds / 3600:.0f} h"
+
+
+def memory(amount: int) -> str:
+    """`4.88 GiB`: binary units, three figures."""
+    size, unit = float(amount), 0
+    while size >= 1000 and unit < len(_MEMORY) - 1:
+        size, unit = size / 1024, unit + 1
+    if unit == 0 or size == int(size):
+        return f"{size:.0f} {_MEMORY[unit]}"
+    return f"{size:.{2 if size < 10 else 1 if size < 100 else 0}f} {_MEMORY[unit]}"
+
+
+def request(number: int) -> str:
+    return f"r{number}"
+
+
+def progress(done: int, total: int) -> str:
+    """`830/  865`: eleven cells up to 99,999, the total right-aligned."""
+    return f"{done:,}/{total:>5,}"
+
+
+def rounded(parts: Sequence[float], *, total: int) -> list[int]:
+    """Whole numbers in proportion to `parts` that add up to `total` (largest remainder; ties go left)."""
+    whole = sum(parts)
+    if whole <= 0:
+        return [0] * len(parts)
+    exact = [part * total / whole for part in parts]
+    result = [int(value) for value in exact]
+    order = sorted(range(len(parts)), key=lambda at: (result[at] - exact[at], at))
+    for at in order[: total - sum(result)]:
+        result[at] += 1
+    return result
+
+
+def shares(parts: Sequence[float], *, whole: bool) -> list[str]:
+    """Per cents that add up to exactly 100.0, or to 100 when `whole`."""
+    if sum(parts) <= 0:
+        return ["0%" if whole else "0.0%"] * len(parts)
+    if whole:
+        return [f"{part}%" for part in rounded(parts, total=100)]
+    return [f"{part // 10}.{part % 10}%" for part in rounded(parts, total=1000)]
+
+
+def bar(parts: Sequence[float], *, width: int) -> list[int]:
+    """Cells of a bar for each part: every part above nothing gets one, the longest gives it up."""
+    cells = rounded(parts, total=width)
+    for at, part in enumerate(parts):
+        if part > 0 and cells[at] == 0:
+            cells[at] = 1
+            cells[max(range(len(cells)), key=cells.__getitem__)] -= 1
+    return cells
+
+
+def axis_top(peak: int) -> int:
+    """The end of a batch axis: the next round number above `peak`."""
+    steps = (8, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 160, 200, 256, 512, 1024, 2048, 4096)
+    if peak < steps[0]:
+        return steps[0]
+    for low, high in pairwise(steps):
+        if low <= peak < high:
+            return high
+    return -(-(peak + 1) // 4096) * 4096

@@ -1,0 +1,69 @@
+"""What a cell code looks like: a character and an ink. Every state has a shape of its own, colour or not."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from kvtui.tui.view.cells import MANY, Kind, parts
+from kvtui.tui.view.ink import Ink
+from kvtui.tui.view.palette import Look
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_SHAPES = {
+    Kind.VOID: " ",
+    Kind.FREE: " ",
+    Kind.HOLE: "╱",
+    Kind.CACHED: "▚",
+    Kind.NEVER: "░",
+    Kind.LATER: "▒",
+    Kind.COPIED: "◆",
+}
+_ASCII = {
+    Kind.VOID: " ",
+    Kind.FREE: ".",
+    Kind.HOLE: "/",
+    Kind.CACHED: "c",
+    Kind.NEVER: "-",
+    Kind.LATER: "+",
+    Kind.COPIED: "*",
+}
+_INKS = {
+    Kind.VOID: Ink("t3", "bg"),
+    Kind.FREE: Ink("t3", "well"),
+    Kind.HOLE: Ink("hole", "well"),
+    Kind.CACHED: Ink("t3", "well"),
+    Kind.COPIED: Ink("t1", "well"),
+    Kind.SHARED: Ink("inv", "base"),
+}
+
+# Characters of the screen's own drawing, for terminals that are not to be sent anything but ASCII.
+TO_ASCII = str.maketrans(
+    {
+        **dict(zip("·–─━▀▄", "--------"[:6], strict=True)),
+        **{"→": ">", "←": "<", "▶": ">", "▸": ">", "●": "O", "╋": "x", "╳": "x", "┿": "x"},
+        **{"▍": " ", "█": "#", "▒": "+", "░": "-", "╱": "/", "▚": "c", "◆": "*", "…": "~", "▌": "a"},
+        **{"×": "x", "’": "'", "“": '"', "”": '"', "↑": "^", "↓": "v"},
+    }
+)
+
+
+@cache
+def glyph(code: int, look: Look) -> tuple[str, Ink]:
+    """The character and the ink of a cell code."""
+    kind, amount, who = parts(code)
+    if kind is Kind.SHARED:
+        return ("+" if amount >= MANY else str(amount)), _INKS[kind]
+    if kind in (Kind.STORED, Kind.PART):
+        return _stored(kind, amount, who, look)
+    if kind is Kind.FREE and not look.palette.colour and not look.ascii:
+        return "·", _INKS[kind]  # without a well a blank would look like the end of the pool
+    ink = _INKS.get(kind) or Ink(f"d{who % 8}", "well")
+    return (_ASCII if look.ascii else _SHAPES)[kind], ink
+
+
+def _stored(kind: Kind, eighths: int, who: int, look: Look) -> tuple[str, Ink]:
+    if look.ascii:
+        letter = chr(ord("A") + who)
+        hue = f"h{who % 8}"
+        return (letter, Ink(hue, "well", bold=True)) if eighths == 8 else (letter.lower(), Ink(hue, "well"))
+    return _EIGHTHS[eighths], Ink(f"h{who}", "ghost" if kind is Kind.PART else "well")

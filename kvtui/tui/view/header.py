@@ -1,0 +1,67 @@
+"""The band at the top: what is replayed on what, and where in time it stands."""
+
+from __future__ import annotations
+
+import re
+
+from kvtui.tui.view import formats
+from kvtui.tui.view.canvas import Canvas, Line, cut, text_width
+from kvtui.tui.view.ink import BOLD, PILL, T2, T3
+from kvtui.tui.view.scene import Heading, Run, Scene
+
+_SHORT_LABEL = {"simulated": "sim"}
+_NAME_CELLS = 12  # what is left of a long trace name at least
+
+
+def header_line(scene: Scene, *, width: int, margin: int) -> Line:
+    """The whole row. Details drop from the right until it fits; the label of the numbers never does."""
+    canvas = Canvas(width, 1, ink=T2.on("well"))
+    x = canvas.put(margin, 0, "kvtui", BOLD.on("well")) + 3
+    right = canvas.put_right(width - margin, 0, formats.clock(scene.time_s), BOLD.on("well")) - 2
+    if scene.run is not Run.RUNNING:
+        right = canvas.put_right(right, 0, f" {scene.run.value.upper()} ", PILL)
+    elif x + _least(scene.heading) + text_width(scene.speed) + 4 < right:
+        right = canvas.put_right(right, 0, f"▶ {scene.speed}", T2.on("well"))
+    canvas.put(x, 0, _subject(scene.heading, right - 2 - x), T3.on("well"))
+    return canvas.lines()[0]
+
+
+def _subject(heading: Heading, room: int) -> str:
+    """The most telling form that fits."""
+    for parts in _forms(heading):
+        text = " · ".join(part for part in parts if part)
+        if text_width(text) <= room:
+            return text
+    last = " · ".join(part for part in parts[1:] if part)
+    name = cut(heading.trace.replace(" ", " "), room - text_width(last) - 3)
+    return f"{name} · {last}" if name else last
+
+
+def _forms(heading: Heading) -> list[tuple[str, ...]]:
+    """From everything to the bare minimum."""
+    label = heading.label
+    short = _SHORT_LABEL.get(label, label)
+    gpu = f"{heading.gpu}, {label}" if heading.gpu else label
+    gpu_name = re.sub(r"\s+\d+ ?GB$", "", heading.gpu)
+    gpu_short = f"{gpu_name} {short}".strip()
+    model_short = re.sub(r"\s+\S+$", "", heading.model)
+    pool = f"KV pool {formats.memory(heading.pool_bytes)}" if heading.pool_bytes else ""
+    blocks = f"{heading.blocks:,} blocks of {heading.block_size} tokens" if heading.blocks else ""
+    seed = f"seed {heading.seed}" if heading.seed is not None else ""
+    name, model = heading.trace, heading.model
+    return [
+        (name, model, gpu, pool, blocks, seed),
+        (name, model, gpu, pool, blocks),
+        (name, model, gpu, pool or blocks),
+        (name, model, gpu),
+        (name, model, gpu_short),
+        (name, model_short, gpu_short),
+        (name, gpu_short),
+        (name, short),
+    ]
+
+
+def _least(heading: Heading) -> int:
+    """Cells that the shortest form needs, so that the speed gives way to it."""
+    label = _SHORT_LABEL.get(heading.label, heading.label)
+    return min(text_width(heading.trace), _NAME_CELLS) + 3 + text_width(label)

@@ -1,0 +1,116 @@
+"""The one table of keys: bindings, footer, help and command palette are made from it."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from kvtui.tui.view.scene import Run
+
+
+class Key(NamedTuple):
+    """Keys as Textual names them, the action, how the keys are written, and what they do in general."""
+
+    keys: str
+    action: str
+    written: str
+    group: str
+    help: str
+
+
+KEYS: Final = (
+    Key("space", "toggle_pause", "space", "Time", "pause, run"),
+    Key("right,full_stop", "step", "→ or .", "Time", "one step on, while paused"),
+    Key("left_square_bracket", "slower", "[", "Time", "slower"),
+    Key("right_square_bracket", "faster", "]", "Time", "faster, up to as fast as it goes"),
+    Key("r", "restart", "r", "Time", "run again from the start, same seed"),
+    Key("1", "focus_lane(0)", "1", "Lanes", "choose the first lane"),
+    Key("2", "focus_lane(1)", "2", "Lanes", "choose the second lane"),
+    Key("m", "manager", "m", "Lanes", "another manager or reserve rule for it"),
+    Key("b", "block_size", "b", "Lanes", "another block size for it"),
+    Key("tab", "next_panel", "tab", "Look", "next panel: chart, events, queues, figures"),
+    Key("S", "summary", "S", "Look", "summary: the lanes side by side"),
+    Key("question_mark", "help", "?", "Look", "this page"),
+    Key("s", "screenshot", "s", "Look", "save the screen as an SVG picture"),
+    Key("ctrl+p", "command_palette", "ctrl+p", "Look", "everything, by name"),
+    Key("q,ctrl+c,ctrl+q", "quit", "q", "Look", "quit"),
+)
+
+MORE_LANES: Final = (
+    Key("3", "focus_lane(2)", "3", "Lanes", "choose the third lane"),
+    Key("4", "focus_lane(3)", "4", "Lanes", "choose the fourth lane"),
+)
+
+PAGE_KEYS: Final = (
+    Key("escape", "back", "esc", "Page", "back to the screen"),
+    Key("s", "screenshot", "s", "Page", "screenshot"),
+    Key("r", "restart", "r", "Page", "run again"),
+    Key("q,ctrl+c,ctrl+q", "quit", "q", "Page", "quit"),
+)
+
+
+class Hint(NamedTuple):
+    """An entry of the footer: the key, what it does now, and the action for the mouse."""
+
+    key: str
+    word: str
+    action: str
+
+
+def keys_for(lanes: int) -> tuple[Key, ...]:
+    """The keys of a screen with so many lanes."""
+    more = MORE_LANES[: max(0, lanes - 2)]
+    table = [key for key in KEYS if lanes > 1 or not key.action.startswith("focus_lane")]
+    at = next(at for at, key in enumerate(table) if key.action == "manager")
+    return (*table[:at], *more, *table[at:])
+
+
+def hints(*, run: Run, next_panel: str | None, blocks: bool) -> list[Hint]:
+    """Footer of the main screen, in reading order; `blocks`: whether a block size can be changed."""
+    speed = [Hint("[ ]", "speed", "faster")]
+    panel = [Hint("tab", next_panel, "next_panel")] if next_panel is not None else []
+    lanes = [Hint("m", "manager", "manager"), *([Hint("b", "block size", "block_size")] if blocks else [])]
+    ends = [
+        Hint("s", "screenshot", "screenshot"),
+        Hint("ctrl+p", "everything", "command_palette"),
+        Hint("?", "help", "help"),
+        Hint("q", "quit", "quit"),
+    ]
+    summary, again = Hint("S", "summary", "summary"), Hint("r", "run again", "restart")
+    if run is Run.ENDED:
+        return [summary, again, *panel, *lanes, *ends]
+    if run is Run.PAUSED:
+        first = [Hint("space", "run", "toggle_pause"), Hint("→", "step", "step")]
+    else:
+        first = [Hint("space", "pause", "toggle_pause")]
+    return [*first, *speed, *panel, Hint("r", "restart", "restart"), *lanes, summary, *ends]
+
+
+HELP_HINTS: Final = (
+    Hint("esc", "close", "back"),
+    Hint("↑ ↓", "scroll", ""),
+    Hint("q", "quit", "quit"),
+)
+SUMMARY_HINTS: Final = (
+    Hint("esc", "back to the screen", "back"),
+    Hint("s", "screenshot", "screenshot"),
+    Hint("r", "run again", "restart"),
+    Hint("q", "quit", "quit"),
+)
+
+# What goes first when the footer gets narrow.
+_DROPPED: Final = ("s", "ctrl+p", "b", "m", "S", "r", "tab", "[ ]", "→")
+
+
+def fitting(entries: list[Hint], width: int, *, gap: int) -> list[Hint]:
+    """The hints that fit in `width` cells; the least needed are left out, the last key of all is kept."""
+    kept = list(entries)
+    for key in _DROPPED:
+        if _length(kept, gap) <= width:
+            break
+        if len(kept) > 2 and kept[0].key != key:
+            kept = [hint for hint in kept if hint.key != key]
+    return kept
+
+
+def _length(entries: list[Hint], gap: int) -> int:
+    return sum(len(hint.key) + 1 + len(hint.word) for hint in entries) + gap * (len(entries) - 1)

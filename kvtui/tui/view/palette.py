@@ -1,0 +1,69 @@
+"""Palettes: every role as a number 16-255 of the 256-colour table, which terminals do not re-theme."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+_ROLES: Final = (
+    "bg well t1 t2 t3 rule base acc warn hot bad hole ghost ghost2 inv lane3 lane4"
+    " h0 h1 h2 h3 h4 h5 h6 h7 d0 d1 d2 d3 d4 d5 d6 d7"
+)
+
+_DARK: Final = (
+    "233 235 255 250 245 239 252 79 215 222 210 242 238 236 233 159 225"
+    " 74 61 104 131 175 100 143 30 23 24 24 88 89 58 58 23"
+)
+_LIGHT: Final = (
+    "231 254 232 237 241 250 236 29 130 94 124 246 249 252 231 25 90"
+    " 23 104 131 61 100 30 58 169 73 111 174 111 143 73 143 176"
+)
+_HIGH_CONTRAST: Final = (
+    "16 234 231 255 250 244 231 86 220 226 203 250 240 237 16 123 219"
+    " 150 139 178 218 71 117 210 75 58 60 58 95 22 24 88 24"
+)
+_CUBE: Final = (0, 95, 135, 175, 215, 255)
+
+
+def rgb(number: int) -> tuple[int, int, int]:
+    """Red, green and blue (0-255) of a number 16-255 of the 256-colour table (xterm's values)."""
+    assert 16 <= number <= 255, number
+    if number >= 232:
+        grey = 8 + 10 * (number - 232)
+        return grey, grey, grey
+    cube = number - 16
+    return _CUBE[cube // 36], _CUBE[cube // 6 % 6], _CUBE[cube % 6]
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colour numbers by role; `colour` is False where a terminal is asked to show no colours."""
+
+    name: str
+    numbers: str = ""
+    dark: bool = True
+    colour: bool = True
+
+    @cached_property
+    def roles(self) -> dict[str, int]:
+        return dict(zip(_ROLES.split(), map(int, self.numbers.split()), strict=True)) if self.colour else {}
+
+    def hex(self, role: str) -> str:
+        return "#{:02x}{:02x}{:02x}".format(*rgb(self.roles[role]))
+
+
+PALETTES: Final = {
+    "dark": Palette("dark", _DARK),
+    "light": Palette("light", _LIGHT, dark=False),
+    "high-contrast": Palette("high-contrast", _HIGH_CONTRAST),
+    "none": Palette("none", colour=False),
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a terminal is to be drawn on: which palette, and whether only ASCII may be used."""
+
+    palette: Palette = PALETTES["dark"]
+    ascii: bool = False

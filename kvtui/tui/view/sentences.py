@@ -1,0 +1,101 @@
+"""The sentences of the screen, one table a language. `captions` fills and colours the fields in braces.
+
+Each situation has one entry for each width of caption: wide (two lines), narrow (two lines of at most 78
+cells) and one line of at most 58. Where an entry is missing the next wider one is used.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Say(NamedTuple):
+    wide: tuple[str, ...]
+    narrow: tuple[str, ...] = ()
+    line: str = ""
+
+
+ENGLISH: Final[dict[str, Say]] = {
+    "start": Say(
+        ("Both managers start empty. Watch how each gives out the same memory.",),
+        line="Both managers start empty, with the same memory.",
+    ),
+    "idle": Say(
+        ("Nothing runs and nobody waits: the next request has not come yet.",),
+        line="Nothing runs: the next request has not come yet.",
+    ),
+    "both keep up": Say(
+        ("Both keep up: {run0} and {run1} requests run, nobody waits.",),
+        line="Both keep up: {run0} and {run1} run, nobody waits.",
+    ),
+    "alone keeps up": Say(("{name0} keeps up: {run0} requests run, nobody waits.",)),
+    "full, region": Say(
+        (
+            "{name} is full at {run}: each request locks {locked} slots"
+            " and has filled {filled} of them on average.",
+        ),
+        ("{name} is full at {run}: each locks {locked} slots and has filled {filled}.",),
+    ),
+    "room, region": Say(
+        ("{name} runs {run}: each request locks {locked} slots and has filled {filled} of them on average.",),
+        ("{name} runs {run}: each locks {locked} slots and has filled {filled}.",),
+    ),
+    "holds, blocks": Say(
+        (
+            "{name} hands out {block} slots at a time: the same memory holds {run},"
+            " and {ends} of it sits in unfilled block ends.",
+        ),
+        ("{name} adds {block} slots at a time: the same memory holds {run}.",),
+    ),
+    "region against blocks": Say(
+        (), line="Locked: {locked} each. Filled: {filled}. Full at {run0}; {name1}: {run1}."
+    ),
+    "blocks, cache off": Say(
+        ("Without the prefix cache {run} requests fit: each keeps its own copy of the same opening prompt.",),
+        ("Without the prefix cache {run} fit: each keeps its own copy.",),
+    ),
+    "blocks, cache on": Say(
+        ("With it {run} fit: {shared} blocks are shared and save {saved} copies.",),
+    ),
+    "counts": Say((), line="{name0} runs {run0}, {name1} runs {run1}."),
+    "no gain": Say(
+        ("Paging wins little on this traffic: {name0} holds {run0}, {name1} {run1}.",),
+        line="Paging wins little here: {run0} against {run1}.",
+    ),
+    "preempted": Say(
+        (
+            "No free block was left: {victim} gave back {given} blocks so that {taker} can go on."
+            " It will be computed again.",
+        ),
+        (
+            "No free block was left: {victim} gave back {given} blocks so that {taker}",
+            "can go on. It will be computed again.",
+        ),
+        "{victim} gave back {given} blocks so that {taker} can go on.",
+    ),
+    "one done": Say(
+        ("{done} has finished everything at {end}; {late} still has {left} requests to go.",),
+        line="{done} is done at {end}; {late} has {left} to go.",
+    ),
+    "end": Say(
+        (
+            "{fast} finished in {end1}, {slow} in {end0}: the same GPU, {times} times as fast.",
+            "S shows the summary.",
+        ),
+        line="{fast} took {end1}, {slow} {end0}. S: summary.",
+    ),
+    "end, level": Say(
+        (
+            "{fast} finished in {end1}, {slow} in {end0}: no difference worth having on this traffic.",
+            "S shows the summary.",
+        ),
+        line="{fast} took {end1}, {slow} {end0}. S: summary.",
+    ),
+    "end, alone": Say(
+        ("{fast} finished in {end1}.", "S shows the summary."), line="{fast} finished in {end1}. S: summary."
+    ),
+    "nothing ran": Say(
+        ("No request fits: each needs more memory than the whole pool has.",),
+        line="No request fits in this pool.",
+    ),
+}

@@ -1,0 +1,108 @@
+"""Where KV memory is: parts that add up to 100 %, as a bar and as a list that is its legend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvtui.frame import Frame, LaneInfo
+from kvtui.tui.view.canvas import Canvas
+from kvtui.tui.view.formats import bar, shares
+from kvtui.tui.view.ink import T1, T2, T3, WARN_BOLD, Ink, lane_ink
+
+MATTERS = 3.0  # per cent from which waste is worth the one amber number of a card
+
+
+@dataclass(frozen=True)
+class Part:
+    label: str
+    short: str
+    glyph: str
+    ink: Ink
+    percent: float
+    waste: bool = False
+
+
+def parts_of(frame: Frame, info: LaneInfo, lane: int) -> tuple[Part, ...]:
+    """The parts of a lane's memory in fixed order; what its manager cannot have is left out."""
+    split = frame.counters.split
+    contiguous = info.region_blocks is not None
+    known = (
+        (True, Part("stored", "stored", "█", lane_ink(lane), split.stored)),
+        (contiguous, Part("held for later", "later", "▒", T3, split.reserved)),
+        (contiguous, Part("never used", "never", "░", Ink("warn"), split.internal, waste=True)),
+        (not contiguous, Part("block ends", "ends", "▌", Ink("warn"), split.tail, waste=True)),
+        (
+            contiguous and not split.free,
+            Part("hole", "hole", "╱", Ink("hole"), split.external, waste=True),
+        ),
+        (False, Part("cached", "cached", "▚", T3, split.cached)),
+        (not contiguous, Part("free", "free", " ", Ink("ghost"), split.free)),
+    )
+    return tuple(part for always, part in known if always or part.percent > 0)
+
+
+def amber(parts: tuple[Part, ...]) -> Part | None:
+    """The part whose number is the one in amber: the largest waste, if it matters."""
+    worst = max((part for part in parts if part.waste), key=lambda part: part.percent, default=None)
+    return worst if worst is not None and worst.percent >= MATTERS else None
+
+
+def value_ink(part: Part, parts: tuple[Part, ...]) -> Ink:
+    return WARN_BOLD if part is amber(parts) else T1
+
+
+def draw_bar(canvas: Canvas, x: int, y: int, parts: tuple[Part, ...], *, width: int, glyph: str) -> None:
+    cells = bar([part.percent for part in parts], width=width)
+    for part, length in zip(parts, cells, strict=True):
+        x = canvas.put(x, y, glyph * length, part.ink)
+
+
+def draw_list(canvas: Canvas, x: int, y: int, parts: tuple[Part, ...], *, width: int) -> int:
+    """One part a row, label left and per cent right; gives the row below."""
+    for part, text in zip(parts, shares([part.percent for part in parts], whole=False), strict=True):
+        _swatch(canvas, x, y, part)
+        canvas.put(x + 2, y, part.label, T2)
+        canvas.put_right(x + width, y, text, value_ink(part, parts))
+        y += 1
+    return y
+
+
+def draw_columns(canvas: Canvas, x: int, y: int, parts: tuple[Part, ...], *, width: int, short: bool) -> None:
+    """Labels in one row, their per cents under them."""
+    texts = shares([part.percent for part in parts], whole=short)
+    labels = [part.short if short else part.label for part in parts]
+    starts = _starts(labels, width, gap=2 if short else 4, field=8 if short else 0)
+    for part, label, text, start in zip(parts, labels, texts, starts, strict=True):
+        _swatch(canvas, x + start, y, part)
+        canvas.put(x + start + 2, y, label, T3)
+        canvas.put(x + start + 2, y + 1, text, value_ink(part, parts))
+
+
+def draw_row(canvas: Canvas, x: int, y: int, parts: tuple[Part, ...], *, width: int) -> None:
+    """Labels and per cents in a single row."""
+    texts = shares([part.percent for part in parts], whole=True)
+    length = sum(len(part.short) + 6 for part in parts)
+    gap = 3 if length + 3 * (len(parts) - 1) <= width else 1
+    for part, text in zip(parts, texts, strict=True):
+        _swatch(canvas, x, y, part)
+        x = canvas.put(x + 2, y, part.short + " ", T3)
+        canvas.put(x, y, text, value_ink(part, parts))
+        x += 3 + gap
+
+
+def _starts(labels: list[str], width: int, *, gap: int, field: int) -> list[int]:
+    """Columns of the swatches, as wide apart as fits."""
+    fields = [max(len(label) + 2, field) for label in labels]
+    while gap > 1 and sum(fields) + gap * (len(fields) - 1) > width:
+        gap -= 1
+        fields = [len(label) + 2 for label in labels]
+    starts, at = [], 0
+    for taken in fields:
+        starts.append(at)
+        at += taken + gap
+    return starts
+
+
+def _swatch(canvas: Canvas, x: int, y: int, part: Part) -> None:
+    ink = part.ink.on("well") if part.glyph != " " else Ink("t3", "well")
+    canvas.put(x, y, part.glyph, ink)

@@ -1,0 +1,94 @@
+"""One row of time: what has been played, where the run stands, and what went wrong when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kvtui.frame import EventKind, Frame
+from kvtui.tui.view import formats
+from kvtui.tui.view.canvas import Canvas, Line
+from kvtui.tui.view.ink import BAD, RULE, T1, T2, T3, WARN, Ink
+from kvtui.tui.view.scene import Mark, Scene
+
+_MARKS = {  # worst last
+    EventKind.EVICTED.value: ("┿", T3),
+    EventKind.PREEMPTED.value: ("╋", WARN),
+    EventKind.REJECTED.value: ("╳", BAD),
+}
+_RANK = {kind: at for at, kind in enumerate(_MARKS)}
+_NEAR, _CROWD = 4, 4  # cells each way, and how many of them marked make a stretch
+
+
+class Marks:
+    """Collects marks from successive frames; each event is counted once, in every lane."""
+
+    def __init__(self, lanes: int) -> None:
+        self._seen = [(-1.0, -1)] * lanes
+        self._marks: list[Mark] = []
+
+    def add(self, lane: int, frame: Frame) -> None:
+        """Take in what is new in a lane's frame."""
+        seen = self._seen[lane]
+        for event in frame.events:
+            if (event.time_s, event.step) <= seen:
+                break
+            if event.kind.value in _MARKS:
+                self._marks.append(Mark(event.time_s, event.kind.value))
+        if frame.events:
+            newest = frame.events[0]
+            self._seen[lane] = (newest.time_s, newest.step)
+
+    def all(self) -> tuple[Mark, ...]:
+        return tuple(self._marks)
+
+
+def timeline_line(scene: Scene, *, width: int, margin: int) -> Line:
+    """The whole row: now, line, end if it is known, legend with counts."""
+    canvas = Canvas(width, 1)
+    x = canvas.put(margin, 0, f"{formats.clock(scene.time_s):<7}", T1) + 2
+    right = _legend(canvas, scene, width - margin)
+    if scene.end_s is not None:
+        right = canvas.put_right(right - 2, 0, formats.clock(scene.end_s), T3)
+    _track(canvas, scene, x, right - 2 - x)
+    return canvas.lines()[0]
+
+
+def _legend(canvas: Canvas, scene: Scene, right: int) -> int:
+    """Counts of what the marks stand for; gives the column where it starts."""
+    preempted = sum(frame.counters.preemptions for frame in scene.frames)
+    rejected = sum(frame.counters.rejected for frame in scene.frames)
+    if rejected:
+        right = _key(canvas, right, EventKind.REJECTED.value, rejected) - 2
+    return _key(canvas, right, EventKind.PREEMPTED.value, preempted)
+
+
+def _key(canvas: Canvas, right: int, kind: str, count: int) -> int:
+    glyph, ink = _MARKS[kind]
+    start = canvas.put_right(right, 0, f"{kind} {formats.count(count)}", T3)
+    canvas.put(start - 2, 0, glyph, ink)
+    return start - 2
+
+
+def _track(canvas: Canvas, scene: Scene, x: int, width: int) -> None:
+    if width < 2:
+        return
+    end = max(scene.end_s or scene.time_s, scene.time_s, 1e-9)
+    head = min(width - 1, int(scene.time_s / end * (width - 1) + 0.5)) if scene.time_s else 0
+    marked: dict[int, str] = {}
+    for mark in scene.marks:
+        at = min(head, int(mark.time_s / end * (width - 1) + 0.5))
+        marked[at] = max(mark.kind, marked.get(at, mark.kind), key=_RANK.__getitem__)
+    for at in range(width):
+        glyph, ink = ("━", T2) if at < head else ("─", RULE)
+        if at in marked:
+            glyph, ink = _marked(at, marked)
+        canvas.put(x + at, 0, glyph, ink)
+    canvas.put(x + head, 0, "●", T1)
+
+
+def _marked(at: int, marked: dict[int, str]) -> tuple[str, Ink]:
+    """A mark, or in a crowd of marks a plain stretch in amber."""
+    around: Iterable[int] = range(at - _NEAR, at + _NEAR + 1)
+    if sum(cell in marked for cell in around) >= _CROWD:
+        return "━", WARN
+    return _MARKS[marked[at]]
