@@ -11,11 +11,110 @@ null.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TextIO
 
 import numpy as np
 
+from kvtui.traces.chains import BlockIds, Chains
+from kvtui.traces.clock import MS
+from kvtui.traces.columns import Columns
+from kvtui.traces.draft import Draft, Names, Options
+from kvtui.traces.loader import Sample
+from kvtui.traces.records import Record, batches
+from kvtui.traces.source import Source
 from kvtui.traces.workload import Ints, Workload
+
+name = "kvtui"
+title = "kvtui workload"
+
+_VERSION = "kvtui_workload"
+
+
+def matches(sample: Sample) -> bool:
+    return not sample.tabular and bool(sample.records) and _VERSION in sample.records[0]
+
+
+def read(source: Source, sample: Sample, options: Options) -> Workload:
+    header = sample.records[0]
+    if header[_VERSION] != 1:
+        hint = "update kvtui, or write the workload again"
+        raise source.error(f"workload format {header[_VERSION]!r} is not known here.", line=1, hint=hint)
+    unit, max_len, slots = (_size(source, header, key) for key in ("unit", "max_len", "slots"))
+    # A request without output is meant as a prefill here, not as a failure.
+    draft = Draft(source, replace(options, keep_failed=True), Names("at_ms", "prompt", "output"))
+    identity = _Identity(source, unit or 0)
+    behind = 1  # the header
+    for batch in batches(source):
+        rows = batch.tail(behind)
+        behind = 0
+        kept = draft.add(
+            rows.line,
+            time=rows.column("at_ms"),
+            prompt=rows.column("prompt"),
+            output=rows.column("output"),
+            broken=rows.broken,
+        )
+        for place in kept:
+            identity.add(rows.records[place], int(rows.line[place]))
+        if draft.full:
+            break
+    columns = draft.finish(unit=MS, sure=True)
+    chains = identity.chains(columns) if unit else None
+    workload = columns.workload(name, name=str(header.get("name") or ""), chains=chains)
+    return replace(workload, max_len=max_len, slots=slots)
+
+
+class _Identity:
+    """Chain ids as the rows have them."""
+
+    def __init__(self, source: Source, unit: int) -> None:
+        self._source, self._unit = source, unit
+        self._first: list[int] = []
+        self._count: list[int] = []
+        self._rows: list[int] = []  # ids of each row
+        self._identified: list[int] = []
+
+    def add(self, row: Record, line: int) -> None:
+        runs = row.get("ids", [])
+        if not _are_runs(runs) or (runs and not self._unit):
+            hint = 'ids are runs [first, count], and the header needs "unit"'
+            raise self._source.error("these ids cannot be read.", line=line, hint=hint)
+        ids = sum(count for _, count in runs)
+        identified = row.get("identified", min(int(row["prompt"]), ids * self._unit))
+        if type(identified) is not int or -(-identified // (self._unit or 1)) != ids:
+            hint = f"{ids} ids of {self._unit} tokens end in the last of their units"
+            raise self._source.error(f"identified cannot be {identified!r}.", line=line, hint=hint)
+        self._first += [first for first, _ in runs]
+        self._count += [count for _, count in runs]
+        self._rows.append(ids)
+        self._identified.append(identified)
+
+    def chains(self, columns: Columns) -> Chains:
+        """For requests in order of arrival."""
+        count = np.array(self._count, np.int64)
+        begin = np.cumsum(count) - count
+        ids = np.repeat(np.array(self._first, np.int64) - begin, count) + np.arange(count.sum())
+        blocks = BlockIds()
+        blocks.append(ids, np.array(self._rows, np.int64))
+        ordered, start = blocks.in_order(columns.order)
+        return Chains(self._unit, ordered, start, np.array(self._identified, np.int64)[columns.order])
+
+
+def _are_runs(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(run, list) and [type(part) for part in run] == [int, int] and run[0] >= 0 and run[1] > 0
+        for run in value
+    )
+
+
+def _size(source: Source, header: Record, key: str) -> int | None:
+    value = header.get(key)
+    if value is not None and (type(value) is not int or value < 1):
+        raise source.error(
+            f"{key} cannot be {value!r}.", line=1, hint="give a whole number of tokens, or null"
+        )
+    return value
 
 
 def write(workload: Workload, stream: TextIO, *, seed: int, about: str) -> None:

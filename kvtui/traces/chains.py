@@ -1,0 +1,88 @@
+"""Prefix identity: ids of token blocks, made into ids of whole prefixes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain as concatenate
+
+import numpy as np
+
+from kvtui.traces.workload import Ints
+
+_WRAP = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """Chain ids of requests in order of arrival, as in Workload."""
+
+    unit: int
+    ids: Ints
+    start: Ints
+    identified: Ints
+
+
+@dataclass
+class BlockIds:
+    """Lists of block ids as the file has them, one list a row: integers up to 64 bits, or strings."""
+
+    _ids: list[Ints] = field(default_factory=list)
+    _counts: list[Ints] = field(default_factory=list)
+    _names: dict[object, int] = field(default_factory=dict)
+
+    def add(self, rows: Sequence[object]) -> None:
+        """Take the lists of some rows; anything but a list of integers or strings counts as no ids."""
+        lists = [row if isinstance(row, list) else [] for row in rows]
+        flat = list(concatenate.from_iterable(lists))
+        kinds = set(map(type, flat))
+        if not kinds <= {int, str}:
+            return self.add([row if set(map(type, row)) <= {int, str} else [] for row in lists])
+        ids = self._numbers(flat) if kinds <= {int} else self._named(flat)
+        self.append(ids, np.array([len(row) for row in lists], np.int64))
+        return None
+
+    def append(self, ids: Ints, counts: Ints) -> None:
+        """Take some rows' ids, one behind the other, and how many each row has."""
+        self._ids.append(ids)
+        self._counts.append(counts)
+
+    def _numbers(self, flat: list[int]) -> Ints:
+        try:
+            return np.array(flat, np.int64)
+        except OverflowError:  # unsigned 64-bit hashes: only equality counts
+            return np.array([value & _WRAP for value in flat], np.uint64).view(np.int64)
+
+    def _named(self, flat: list[object]) -> Ints:
+        # Below zero, so that a file with names in one row and numbers in another does not mix them up.
+        return np.array([self._names.setdefault(name, -1 - len(self._names)) for name in flat], np.int64)
+
+    def in_order(self, order: Ints) -> tuple[Ints, Ints]:
+        """Ids and where each row's begin, rows rearranged."""
+        ids, counts = np.concatenate(self._ids), np.concatenate(self._counts)
+        begin = (np.cumsum(counts) - counts)[order]
+        start = np.concatenate(([0], np.cumsum(counts[order])))
+        place = np.repeat(begin - start[:-1], counts[order]) + np.arange(len(ids))
+        return ids[place], start
+
+
+def chained(ids: Ints, start: Ints) -> Ints:
+    """Ids of blocks as ids of prefixes: equal where the block and everything before it in its row are equal.
+
+    Works for ids that name a block alone and for ids that stand for the whole prefix already.
+    """
+    if not len(ids):
+        return ids
+    names, block = np.unique(ids, return_inverse=True)
+    length = np.diff(start)
+    longest_first = np.argsort(-length, kind="stable")
+    deep = np.searchsorted(-length[longest_first], -np.arange(length.max()), side="left")
+    prefix = np.zeros(len(length), np.int64)
+    out, known = np.empty_like(ids), 0
+    for level, count in enumerate(deep):
+        rows = longest_first[:count]
+        place = start[rows] + level
+        pairs, prefix[rows] = np.unique(prefix[rows] * len(names) + block[place], return_inverse=True)
+        out[place] = prefix[rows] + known
+        known += len(pairs)
+    return out

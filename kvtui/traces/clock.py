@@ -1,0 +1,72 @@
+"""Arrival times: from whatever the trace counts in to nanoseconds after the first arrival."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvtui.traces.dates import dates
+from kvtui.traces.fields import BILLION, Numbers, Values, as_field, numbers
+from kvtui.traces.source import Source
+from kvtui.traces.workload import Ints
+
+NS, US, MS, S = 1, 1_000, 1_000_000, 1_000_000_000
+UNITS = {NS: "nanoseconds", US: "microseconds", MS: "milliseconds", S: "seconds"}
+
+# A smallest time in one of these ranges is the present day counted from 1970 in that unit.
+_TODAY = ((10**9, 10**11, S), (10**12, 10**14, MS), (10**15, 10**17, US), (10**18, 2**63, NS))
+_YEAR_NS = 365 * 86_400 * S
+
+
+_FEW = 64  # values to look at before reading all of a column
+
+
+class Clock:
+    """Reads a column of times piece by piece; the first readable values decide between numbers and dates."""
+
+    def __init__(self) -> None:
+        self.dated: bool | None = None  # None until a value could be read
+        self.zoned = False  # whether any date so far had a zone
+
+    def read(self, values: Values) -> Numbers:
+        """Whole units, or seconds where the times are dates."""
+        if self.dated is None:
+            self.dated = _are_dates(values)
+        if not self.dated:
+            return numbers(values)
+        found, zoned = dates(as_field(values))
+        self.zoned |= zoned
+        return found
+
+
+def _are_dates(values: Values) -> bool | None:
+    for start in range(0, len(values), _FEW):
+        few = as_field(values).take(np.arange(start, min(start + _FEW, len(values))))
+        if numbers(few).ok.any():
+            return False
+        if dates(few)[0].ok.any():
+            return True
+    return None
+
+
+def unit_of(smallest: int, *, usual: int) -> int:
+    """Nanoseconds a unit: told by size where `smallest` looks like the present day, else `usual`."""
+    return next((unit for low, high, unit in _TODAY if low <= smallest < high), usual)
+
+
+def to_ns(times: Numbers, *, unit: int) -> Ints:
+    """Nanoseconds after the smallest time."""
+    ns = (times.whole - times.whole.min()) * unit + (times.nano * unit + BILLION // 2) // BILLION
+    return np.asarray(ns - ns.min(), np.int64)
+
+
+def check_gaps(times: Numbers, line: Ints, *, unit: int, source: Source) -> None:
+    """Refuse a file whose sorted arrivals jump by more than a year: two clocks in one column."""
+    order = np.argsort(times.whole, kind="stable")
+    gaps = np.diff(times.whole[order].astype(np.float64)) * unit
+    if gaps.max(initial=0.0) <= _YEAR_NS:
+        return
+    raise source.error(
+        f"this arrival comes {gaps.max() / _YEAR_NS:,.0f} years after the one before it.",
+        line=int(line[order[gaps.argmax() + 1]]),
+        hint="times from 1970 and times from the start of a run cannot be mixed: use one clock for all rows",
+    )

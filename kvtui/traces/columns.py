@@ -1,0 +1,49 @@
+"""Usable rows as sorted columns: the last step before a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kvtui.traces.chains import Chains
+from kvtui.traces.source import Source
+from kvtui.traces.workload import Ints, LeftOut, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Usable rows in order of arrival; `order` holds their places among the rows that `Draft.add` kept."""
+
+    source: Source
+    arrival_ns: Ints
+    prompt: Ints
+    output: Ints
+    line: Ints
+    order: Ints
+    left_out: tuple[LeftOut, ...]
+    assumed: tuple[str, ...]
+
+    def workload(
+        self, format: str, *, name: str = "", chains: Chains | None = None, assumed: Sequence[str] = ()
+    ) -> Workload:
+        """Join the columns with prefix identity, if there is any."""
+        plain = Workload(
+            name=name or self.source.name,
+            format=format,
+            arrival_ns=self.arrival_ns,
+            prompt=self.prompt,
+            output=self.output,
+            line=self.line,
+            left_out=self.left_out,
+            assumed=(*self.assumed, *assumed),
+            sha256=self.source.sha256,
+        )
+        if chains is None:
+            return plain
+        return replace(
+            plain,
+            unit=chains.unit,
+            chain=chains.ids,
+            chain_start=chains.start,
+            identified=chains.identified,
+        )

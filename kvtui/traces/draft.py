@@ -1,0 +1,181 @@
+"""Rows on their way to a workload: which are used and which left out, their order, their clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kvtui.traces.clock import UNITS, Clock, S, check_gaps, to_ns, unit_of
+from kvtui.traces.columns import Columns
+from kvtui.traces.fields import Bools, Numbers, Values, numbers
+from kvtui.traces.leftout import FAILED, NO_OUTPUT, NO_PROMPT, NO_TOKENS, Tally, rows, told
+from kvtui.traces.source import Source
+from kvtui.traces.workload import Ints
+
+MOST_TOKENS = 2**31 - 1  # a larger count is a mistake, not a request
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to read: at most `limit` requests behind the first `skip`, the block size, failed rows too."""
+
+    limit: int | None = None
+    skip: int = 0
+    block_size: int | None = None
+    keep_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the file calls its columns, for messages; `time` is None where it has no arrivals."""
+
+    time: str | None
+    prompt: str
+    output: str
+
+
+class Draft:
+    """Takes rows piece by piece, keeps the usable ones and counts the others."""
+
+    def __init__(self, source: Source, options: Options, names: Names) -> None:
+        self._source, self._options, self._names = source, options, names
+        self._clock = Clock()
+        self._tally = Tally()
+        self._to_skip = options.skip
+        self._seen = self._kept = 0
+        self._parts: list[tuple[Ints, ...]] = []
+
+    @property
+    def full(self) -> bool:
+        """Whether the limit is reached, so that further rows would not be kept."""
+        return self._kept == self._options.limit
+
+    @property
+    def zoned(self) -> bool:
+        """Whether any time so far was a date with a zone."""
+        return self._clock.zoned
+
+    def add(
+        self, line: Ints, *, time: Values | None, prompt: Values, output: Values, broken: Bools | None = None
+    ) -> Ints:
+        """Read some rows; returns the places of those kept. `broken` rows are known to be bad."""
+        counts = numbers(prompt), numbers(output)
+        times = self._clock.read(time) if time is not None else _nowhere(len(line))
+        reasons = self._reasons(times, *counts, broken=broken)
+        why = np.select(list(reasons.values()), list(range(1, len(reasons) + 1)), 0)
+        kept, looked_at = self._window(np.flatnonzero(why == 0), len(line))
+        for code, reason in enumerate(reasons, 1):
+            self._tally.add(reason, line[looked_at][why[looked_at] == code])
+        self._seen += looked_at.stop - looked_at.start
+        self._kept += len(kept)
+        columns = (times.whole, times.nano, counts[0].whole, counts[1].whole, line)
+        self._parts.append(tuple(column[kept] for column in columns))
+        return kept
+
+    def _reasons(
+        self, times: Numbers, prompt: Numbers, output: Numbers, *, broken: Bools | None
+    ) -> dict[str, Bools]:
+        """Why rows cannot be used; the first that applies counts, bad rows before failed requests."""
+        names = self._names
+        reasons = {} if broken is None else {"not a JSON object": broken}
+        reasons |= {
+            f"no readable {names.time}": ~times.ok,
+            f"no whole number of tokens in {names.prompt}": ~_is_count(prompt),
+            f"no whole number of tokens in {names.output}": ~_is_count(output),
+        }
+        if not self._options.keep_failed:
+            empty, silent = prompt.whole == 0, output.whole == 0
+            reasons |= {NO_TOKENS: empty & silent, NO_PROMPT: empty, NO_OUTPUT: silent}
+        return reasons
+
+    def _window(self, usable: Ints, count: int) -> tuple[Ints, slice]:
+        """The `usable` rows between skip and limit, and the stretch of the `count` rows they lie in."""
+        skipped = usable[: self._to_skip]
+        self._to_skip -= len(skipped)
+        if self._to_skip:
+            return usable[:0], slice(count, count)
+        kept = usable[len(skipped) :]
+        first = int(skipped[-1]) + 1 if len(skipped) else 0
+        if self._options.limit is None or self._kept + len(kept) < self._options.limit:
+            return kept, slice(first, count)
+        kept = kept[: self._options.limit - self._kept]
+        return kept, slice(first, int(kept[-1]) + 1 if len(kept) else first)
+
+    def finish(self, *, unit: int = S, sure: bool = False) -> Columns:
+        """All rows, sorted by arrival.
+
+        `unit` is what the format usually counts time in (ns); with `sure` it never counts in anything else,
+        and nothing is guessed from the size of the numbers. Raises TraceError where no request is left, where
+        more than half of the rows are bad, or where the clock cannot be right.
+        """
+        self._check()
+        whole, nano, prompt, output, line = map(np.concatenate, zip(*self._parts, strict=True))
+        if self._clock.dated:
+            unit = S
+        elif not sure:
+            unit = unit_of(int(whole.min()), usual=unit)
+        times = Numbers(whole, nano, np.ones(len(whole), np.bool_))
+        check_gaps(times, line, unit=unit, source=self._source)
+        ns = to_ns(times, unit=unit)
+        order = np.argsort(ns, kind="stable")
+        said = [*self._said_of_time(ns, unit=unit, sure=sure), *self._said_of_choice(prompt, output)]
+        return Columns(
+            source=self._source,
+            arrival_ns=ns[order],
+            prompt=prompt[order],
+            output=output[order],
+            line=line[order],
+            order=order,
+            left_out=self._tally.result(),
+            assumed=tuple(said),
+        )
+
+    def _check(self) -> None:
+        left_out = self._tally.result()
+        if 2 * self._tally.bad > self._seen:
+            worst = max(
+                (group for group in left_out if group.reason not in FAILED), key=lambda group: group.count
+            )
+            raise self._source.error(
+                f"{self._tally.bad:,} of {self._seen:,} rows cannot be read, as here: {worst.reason}.",
+                line=worst.lines[0],
+                hint="more than half of the rows are bad, so the file is probably of another kind",
+            )
+        if self._kept:
+            return
+        if left_out:
+            hint = "failed rows can be kept, as prefills that produce nothing (--keep-failed)"
+            raise self._source.error(f"no request remains: {'; '.join(told(left_out))}.", hint=hint)
+        if self._options.skip:
+            raise self._source.error(
+                f"no request remains behind the first {self._options.skip:,}.", hint="skip fewer"
+            )
+        raise self._source.error("there are no rows.", hint="check that the file was written whole")
+
+    def _said_of_time(self, ns: Ints, *, unit: int, sure: bool) -> Iterator[str]:
+        if self._names.time is None:
+            yield "no arrival times: all requests arrive at time 0"
+        elif not self._clock.dated and not sure:
+            effect = f"{ns.max() / S:,.10g} s for {rows(len(ns), 'request')}"
+            yield f"{self._names.time} counts {UNITS[unit]}: {effect}"
+        if early := int((np.diff(ns) < 0).sum()):
+            yield f"{rows(early)} earlier than the row before: sorted by arrival"
+
+    def _said_of_choice(self, prompt: Ints, output: Ints) -> Iterator[str]:
+        if self._options.skip:
+            yield f"the first {rows(self._options.skip, 'usable row')} skipped, as asked"
+        if self.full:
+            yield f"nothing read behind {rows(self._kept, 'request')}, as asked"
+        if self._options.keep_failed and (failed := int(((prompt == 0) | (output == 0)).sum())):
+            yield f"{rows(failed, 'request')} without prompt or output kept"
+
+
+def _nowhere(count: int) -> Numbers:
+    return Numbers(np.zeros(count, np.int64), np.zeros(count, np.int64), np.ones(count, np.bool_))
+
+
+def _is_count(column: Numbers) -> Bools:
+    whole: Bools = column.ok & (column.nano == 0)
+    return whole & (column.whole >= 0) & (column.whole <= MOST_TOKENS)
