@@ -21,7 +21,9 @@ def style_of(ink: Ink, palette: Palette) -> Style:
         pill = ink.fg == "inv"
         bold = ink.bold or ink.fg in _LOUD
         dim = ink.fg in _QUIET and not bold
-        return Style(bold=bold or None, dim=dim or None, reverse=pill or None, underline=ink.underline or None)
+        return Style(
+            bold=bold or None, dim=dim or None, reverse=pill or None, underline=ink.underline or None
+        )
     return Style(
         color=_colour(palette, ink.fg),
         bgcolor=_colour(palette, ink.bg),

@@ -11,7 +11,7 @@ from kvtui.frame import Event, EventKind, Frame, LaneInfo
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Line, cut, line_width, plain
 from kvtui.tui.view.ink import T2, WARN_BOLD, Ink, lane_ink
-from kvtui.tui.view.scene import Run, Scene, compared, titles
+from kvtui.tui.view.scene import Run, Scene, compared, drained, titles
 from kvtui.tui.view.sentences import ENGLISH, Say
 
 HOLD_S = 2.0  # wall seconds for which a situation is told at least
@@ -137,7 +137,8 @@ def _for_one_line(scene: Scene, name: str) -> list[Clause]:
         return []
     values = _pair(scene, base, other)
     regions = [scene.lanes[lane].region_blocks for lane in (base, other)]
-    if regions[0] and not regions[1] and scene.frames[base].counters.waiting:
+    full = scene.frames[base].counters.waiting and not drained(scene, other)
+    if regions[0] and not regions[1] and full:
         return [Clause("region against blocks", values | _amounts(scene, base))]
     return [Clause("counts", values)]
 
@@ -171,6 +172,8 @@ def _holds(scene: Scene, lane: int, against: int) -> Clause:
         "name": (titles(scene.lanes)[lane], T2),
         "run": (str(counters.running), lane_ink(lane, bold=True)),
     }
+    if drained(scene, lane):
+        return Clause("last", values)
     if info.region_blocks:
         key = "full, region" if counters.waiting else "room, region"
         return Clause(key, values | _amounts(scene, lane))

@@ -10,7 +10,7 @@ from kvtui.tui.view.digits import SMALL, digits, fit
 from kvtui.tui.view.ink import BAD, BOLD, HOT, T1, T2, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.layout import Form
 from kvtui.tui.view.palette import Look
-from kvtui.tui.view.scene import Scene, unknown
+from kvtui.tui.view.scene import Scene, drained, unknown
 from kvtui.tui.view.split import draw_bar, draw_columns, draw_list, draw_row, parts_of
 
 # Where a form has text, in its own coordinates: the rest is grid or blank.
@@ -41,7 +41,7 @@ class _Card:
         self.info = scene.lanes[lane]
         self.frame = scene.frames[lane]
         self.counters = self.frame.counters
-        self.parts = parts_of(self.frame, self.info, lane)
+        self.parts = parts_of(self.frame, self.info, lane, look)
         self.width = canvas.width
 
     def title(self, x: int, *, step: bool) -> None:
@@ -53,7 +53,7 @@ class _Card:
         right = self.width - x
         if step:
             text = f"step {self.frame.step:,}"
-            right = self.canvas.put_right(self.width, 0, text, T3)
+            right = self.canvas.put_right(self.width - 1, 0, text, T3)
         failure = self.scene.failure(self.lane)
         text, ink = (f"stopped: {failure}", BAD) if failure else (self.info.subtitle, T3)
         self.canvas.put(end + 2, 0, cut(text, right - end - 3), ink)
@@ -70,9 +70,15 @@ class _Card:
 
     @property
     def ratio(self) -> str | None:
-        """How many times the baseline's batch runs here; nothing on the baseline itself."""
-        base = self.scene.frames[0].counters.running
-        return formats.ratio(self.counters.running, base) if self.lane else None
+        """How many times the baseline's batch runs here, as long as both have requests to let in."""
+        if not self.lane or drained(self.scene, 0) or drained(self.scene, self.lane):
+            return None
+        return formats.ratio(self.counters.running, self.scene.frames[0].counters.running)
+
+    @property
+    def words(self) -> str:
+        """What the large figure counts."""
+        return f"done at {formats.clock(self.frame.time_s)}" if self.frame.done else "running at once"
 
     def pill(self, x: int, y: int) -> None:
         if self.ratio:
@@ -109,7 +115,7 @@ def _line(card: _Card) -> None:
     card.title(1, step=False)
     x = card.digits(1, 1)
     card.pill(x + 2, 2)
-    card.canvas.put(1, 4, "running at once", T2)
+    card.canvas.put(1, 4, card.words, T2)
     counters = card.counters
     waiting, done = formats.count(counters.waiting, width=5), formats.count(counters.finished, width=5)
     card.counted(1, 5, (("waiting", f"{waiting:>3}"), ("done", done)))
@@ -119,7 +125,7 @@ def _line(card: _Card) -> None:
 def _small(card: _Card) -> None:
     card.title(1, step=False)
     x = max(card.digits(1, 1) + 2, 12)
-    end = card.canvas.put(x, 1, "running at once", T2)
+    end = card.canvas.put(x, 1, card.words, T2)
     card.pill(end + 1, 1)
     card.peak(x, 2, gap=2)
     card.bar(1, 14, 32, "━")
@@ -135,7 +141,7 @@ def _medium(card: _Card) -> None:
     x, end = 37, 59
     card.title(2, step=True)
     card.digits(x, 1, width=end - x)
-    card.canvas.put(x, 7, "running at once", T2)
+    card.canvas.put(x, 7, card.words, T2)
     if card.ratio:
         card.pill(end - len(card.ratio) - 2, 7)
     card.peak(x, 8, gap=3)
@@ -153,7 +159,7 @@ def _medium(card: _Card) -> None:
 def _large(card: _Card) -> None:
     card.title(2, step=True)
     x = max(card.digits(2, 2, width=14) + 2, 20)
-    end = card.canvas.put(x, 2, "running at once", BOLD)
+    end = card.canvas.put(x, 2, card.words, BOLD)
     card.pill(end + 2, 2)
     card.peak(x, 3, gap=3)
     counters = card.counters

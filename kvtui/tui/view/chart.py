@@ -23,7 +23,7 @@ def chart_lines(
     names = 3 + max(len(f"{frame.counters.running} {lane.name}") for frame, lane in _pairs(scene))
     plot_width, plot_height = max(8, width - left - names), height - 2
     top = axis_top(max(frame.counters.batch_peak for frame in scene.frames))
-    _axis(canvas, left, plot_width, plot_height, top)
+    _axis(canvas, left, plot_width, plot_height, top, guide="." if ascii else "·")
     ends = _plot(canvas, scene, left, plot_width, plot_height, top, ascii=ascii)
     for lane, row in enumerate(_apart(ends, plot_height)):
         x = left + plot_width + 2
@@ -38,14 +38,14 @@ def _pairs(scene: Scene) -> zip:
     return zip(scene.frames, scene.lanes, strict=True)
 
 
-def _axis(canvas: Canvas, left: int, width: int, height: int, top: int) -> None:
+def _axis(canvas: Canvas, left: int, width: int, height: int, top: int, *, guide: str) -> None:
     ticks = {0: top, height - 1: 0}
     if height % 2:
         ticks[height // 2] = top // 2
     for row, value in ticks.items():
         canvas.put_right(left - 1, 1 + row, str(value), T3)
         for x in range(0, width, 2):
-            canvas.put(left + x, 1 + row, "·", RULE)
+            canvas.put(left + x, 1 + row, guide, RULE)
 
 
 def _plot(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import merge
+from itertools import groupby
 
 from kvtui.frame import Event, EventKind, LaneInfo
 from kvtui.tui.view import formats
@@ -23,11 +25,22 @@ def event_lines(
     canvas.put(x + 2, 0, "newest first", T3)
     canvas.put_right(width - margin, 0, hint, T3)
     names = short_names(scene.lanes)
-    streams = ([(lane, event) for event in frame.events] for lane, frame in enumerate(scene.frames))
-    newest = merge(*streams, key=lambda pair: -pair[1].time_s)
-    for row, (lane, event) in zip(range(1, height), newest, strict=False):
+    for row, (lane, event) in zip(range(1, height), newest(scene), strict=False):
         _event(canvas, row, margin, scene.lanes[lane], event, lane, names[lane])
     return canvas.lines()
+
+
+def newest(scene: Scene) -> Iterator[tuple[int, Event]]:
+    """Events of all lanes, newest first. Evictions come in floods: those that follow each other in a lane
+    are told as one, with their sum."""
+    streams = ([(lane, event) for event in frame.events] for lane, frame in enumerate(scene.frames))
+    merged = merge(*streams, key=lambda pair: -pair[1].time_s)
+    for (lane, kind), group in groupby(merged, key=lambda pair: (pair[0], pair[1].kind)):
+        if kind is not EventKind.EVICTED:
+            yield from group
+            continue
+        flood = [event for _, event in group]
+        yield lane, flood[0]._replace(a=sum(event.a for event in flood))
 
 
 def _event(canvas: Canvas, row: int, x: int, info: LaneInfo, event: Event, lane: int, name: str) -> None:
@@ -45,11 +58,10 @@ def _event(canvas: Canvas, row: int, x: int, info: LaneInfo, event: Event, lane:
 
 def detail(event: Event, info: LaneInfo) -> str:
     """What else there is to say about an event."""
-    unit = "slots" if info.region_blocks else "blocks"
     a, b = event.a, event.b
     match event.kind:
         case EventKind.ADMITTED:
-            return f"{a:,} tokens · {b:,} {unit}"
+            return f"{a:,} tokens · {b:,} blocks"
         case EventKind.HIT:
             return f"{a:,} of {b:,} tokens were cached"
         case EventKind.PREEMPTED:
@@ -57,6 +69,8 @@ def detail(event: Event, info: LaneInfo) -> str:
         case EventKind.FINISHED:
             return f"{a:,} tokens in {formats.latency(b / 1000, formats.unit_of([b / 1000]))}"
         case EventKind.REJECTED:
-            return f"needs {a:,} {unit}, pool has {b:,}"
+            if b == info.blocks:
+                return f"needs {a:,} blocks, pool has {b:,}"
+            return f"{a:,} tokens, allowed are {b:,}"
         case EventKind.EVICTED:
-            return f"{a:,} cached blocks for {formats.request(b)}"
+            return f"{a:,} cached {'block' if a == 1 else 'blocks'}"

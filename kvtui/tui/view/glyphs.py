@@ -22,7 +22,7 @@ _ASCII = {
     Kind.VOID: " ",
     Kind.FREE: ".",
     Kind.HOLE: "/",
-    Kind.CACHED: "c",
+    Kind.CACHED: "~",  # not a letter, as letters are requests
     Kind.NEVER: "-",
     Kind.LATER: "+",
     Kind.COPIED: "*",
@@ -31,7 +31,7 @@ _INKS = {
     Kind.VOID: Ink("t3", "bg"),
     Kind.FREE: Ink("t3", "well"),
     Kind.HOLE: Ink("hole", "well"),
-    Kind.CACHED: Ink("t3", "well"),
+    Kind.CACHED: Ink("rule", "well"),
     Kind.COPIED: Ink("t1", "well"),
     Kind.SHARED: Ink("inv", "base"),
 }
@@ -39,10 +39,11 @@ _INKS = {
 # Characters of the screen's own drawing, for terminals that are not to be sent anything but ASCII.
 TO_ASCII = str.maketrans(
     {
-        **dict(zip("·–─━▀▄", "--------"[:6], strict=True)),
-        **{"→": ">", "←": "<", "▶": ">", "▸": ">", "●": "O", "╋": "x", "╳": "x", "┿": "x"},
-        **{"▍": " ", "█": "#", "▒": "+", "░": "-", "╱": "/", "▚": "c", "◆": "*", "…": "~", "▌": "a"},
-        **{"×": "x", "’": "'", "“": '"', "”": '"', "↑": "^", "↓": "v"},
+        **{"·": "-", "–": "-", "─": "-", "━": "=", "▀": "=", "▄": "="},
+        **{"→": ">", "←": "<", "↑": "^", "↓": "v", "▶": ">", "▸": ">"},
+        **{"●": "O", "╋": "x", "╳": "X", "×": "x", "…": ".", "▍": " "},
+        **{"█": "#", "▌": "a", "▒": "+", "░": "-", "╱": "/", "▚": "~", "◆": "*"},
+        **dict.fromkeys("▏▎▋▊▉", "#"),
     }
 )
 

@@ -30,21 +30,14 @@ KEYS: Final = (
     Key("tab", "next_panel", "tab", "Look", "next panel: chart, events, queues, figures"),
     Key("S", "summary", "S", "Look", "summary: the lanes side by side"),
     Key("question_mark", "help", "?", "Look", "this page"),
-    Key("s", "screenshot", "s", "Look", "save the screen as an SVG picture"),
-    Key("ctrl+p", "command_palette", "ctrl+p", "Look", "everything, by name"),
-    Key("q,ctrl+c,ctrl+q", "quit", "q", "Look", "quit"),
+    Key("s", "app.screenshot", "s", "Look", "save the screen as an SVG picture"),
+    Key("ctrl+p", "app.command_palette", "ctrl+p", "Look", "everything, by name"),
+    Key("q,ctrl+c,ctrl+q", "app.quit", "q", "Look", "quit"),
 )
 
 MORE_LANES: Final = (
     Key("3", "focus_lane(2)", "3", "Lanes", "choose the third lane"),
     Key("4", "focus_lane(3)", "4", "Lanes", "choose the fourth lane"),
-)
-
-PAGE_KEYS: Final = (
-    Key("escape", "back", "esc", "Page", "back to the screen"),
-    Key("s", "screenshot", "s", "Page", "screenshot"),
-    Key("r", "restart", "r", "Page", "run again"),
-    Key("q,ctrl+c,ctrl+q", "quit", "q", "Page", "quit"),
 )
 
 
@@ -70,10 +63,10 @@ def hints(*, run: Run, next_panel: str | None, blocks: bool) -> list[Hint]:
     panel = [Hint("tab", next_panel, "next_panel")] if next_panel is not None else []
     lanes = [Hint("m", "manager", "manager"), *([Hint("b", "block size", "block_size")] if blocks else [])]
     ends = [
-        Hint("s", "screenshot", "screenshot"),
-        Hint("ctrl+p", "everything", "command_palette"),
+        Hint("s", "screenshot", "app.screenshot"),
+        Hint("ctrl+p", "everything", "app.command_palette"),
         Hint("?", "help", "help"),
-        Hint("q", "quit", "quit"),
+        Hint("q", "quit", "app.quit"),
     ]
     summary, again = Hint("S", "summary", "summary"), Hint("r", "run again", "restart")
     if run is Run.ENDED:
@@ -88,13 +81,13 @@ def hints(*, run: Run, next_panel: str | None, blocks: bool) -> list[Hint]:
 HELP_HINTS: Final = (
     Hint("esc", "close", "back"),
     Hint("↑ ↓", "scroll", ""),
-    Hint("q", "quit", "quit"),
+    Hint("q", "quit", "app.quit"),
 )
 SUMMARY_HINTS: Final = (
     Hint("esc", "back to the screen", "back"),
-    Hint("s", "screenshot", "screenshot"),
+    Hint("s", "screenshot", "app.screenshot"),
     Hint("r", "run again", "restart"),
-    Hint("q", "quit", "quit"),
+    Hint("q", "quit", "app.quit"),
 )
 
 # What goes first when the footer gets narrow.

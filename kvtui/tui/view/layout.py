@@ -41,7 +41,7 @@ class Plan:
     width: int
     height: int
     fixed: dict[str, Rect] = field(default_factory=dict)  # panels that are always open
-    covers: bool = False  # whether the slot is a drawer over the lower part of the lanes
+    floor: int | None = None  # where the lanes end while the slot is a drawer drawn over them
 
     @property
     def header(self) -> Rect:
@@ -80,7 +80,7 @@ def _row(count: int, y: int, width: int, height: int) -> tuple[Rect, ...]:
 def _large(width: int, height: int, lanes: int) -> Plan:
     """Grids at the left, and right of them a column of panels that are all open."""
     x = 67 * lanes + 2
-    room = width - x
+    room = width - x - 2
     events = Rect(x, height - 14, room, 11)
     fixed = {
         "chart": Rect(x, 2, room, 13),
@@ -96,8 +96,8 @@ def _medium(width: int, height: int, lanes: int) -> Plan:
     """Two panels under the lanes; without the rows for them, one at a time as a drawer."""
     cards, caption = _row(lanes, 2, 60, 21), Rect(0, 24, width, 2)
     if height < 36:
-        slot = Rect(0, 17, width, height - 19)
-        return Plan(Form.MEDIUM, 2, cards, caption, slot, _DRAWER, width, height, covers=True)
+        slot = Rect(0, 18, width, height - 20)
+        return Plan(Form.MEDIUM, 2, cards, caption, slot, _DRAWER, width, height, floor=17)
     chart = Rect(0, 27, 60, height - 30)
     slot = Rect(60, 27, width - 60, height - 30)
     return Plan(Form.MEDIUM, 2, cards, caption, slot, _LISTS, width, height, {"chart": chart})
@@ -115,7 +115,7 @@ def _small(width: int, height: int, lanes: int) -> Plan:
         slot = Rect(0, 23, width, height - 26)
         return Plan(Form.SMALL, 1, cards, caption, slot, _DRAWER[1:], width, height)
     slot = Rect(0, 15, width, height - 17)
-    return Plan(Form.SMALL, 1, cards, caption, slot, _DRAWER, width, height, covers=True)
+    return Plan(Form.SMALL, 1, cards, caption, slot, _DRAWER, width, height, floor=15)
 
 
 def _stacked(width: int, height: int, lanes: int) -> Plan | None:
@@ -127,4 +127,4 @@ def _stacked(width: int, height: int, lanes: int) -> Plan | None:
     cards = tuple(Rect(0, 1 + at * tall, width, tall) for at in range(lanes))
     caption = Rect(0, height - 3, width, 1)
     slot = Rect(0, 1, width, height - 4)
-    return Plan(Form.LINE, 1, cards, caption, slot, _DRAWER, width, height, covers=True)
+    return Plan(Form.LINE, 1, cards, caption, slot, _DRAWER, width, height, floor=1)

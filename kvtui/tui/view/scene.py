@@ -33,7 +33,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something on the timeline: `kind` is preempted, rejected or evicted."""
+    """Something on the timeline: `kind` is preempted or rejected."""
 
     time_s: float
     kind: str
@@ -75,6 +75,13 @@ def compared(scene: Scene) -> tuple[int, int]:
     """Baseline and the lane it is set against in sentences: the focused one, else the last."""
     last = len(scene.lanes) - 1
     return 0, scene.focus if scene.focus else last
+
+
+def drained(scene: Scene, lane: int) -> bool:
+    """Whether nobody is left to be let in, so that a small batch says nothing about memory."""
+    counters = scene.frames[lane].counters
+    known = counters.finished + counters.rejected + counters.unfinished
+    return not counters.waiting and known >= scene.heading.requests > 0
 
 
 def unknown(value: object, ink: Ink) -> Ink:

@@ -47,6 +47,10 @@ ENGLISH: Final[dict[str, Say]] = {
         ),
         ("{name} adds {block} slots at a time: the same memory holds {run}.",),
     ),
+    "last": Say(
+        ("{name} has let everybody in: its last {run} requests still run.",),
+        ("{name} has let everybody in: its last {run} still run.",),
+    ),
     "region against blocks": Say(
         (), line="Locked: {locked} each. Filled: {filled}. Full at {run0}; {name1}: {run1}."
     ),
@@ -86,7 +90,7 @@ ENGLISH: Final[dict[str, Say]] = {
     ),
     "end, level": Say(
         (
-            "{fast} finished in {end1}, {slow} in {end0}: no difference worth having on this traffic.",
+            "{fast} finished in {end1}, {slow} in {end0}: no difference worth having.",
             "S shows the summary.",
         ),
         line="{fast} took {end1}, {slow} {end0}. S: summary.",

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from kvtui.frame import Frame, LaneInfo
 from kvtui.tui.view.canvas import Canvas
+from kvtui.tui.view.cells import Kind, code
 from kvtui.tui.view.formats import bar, shares
+from kvtui.tui.view.glyphs import glyph
 from kvtui.tui.view.ink import T1, T2, T3, WARN_BOLD, Ink, lane_ink
+from kvtui.tui.view.palette import Look
 
 MATTERS = 3.0  # per cent from which waste is worth the one amber number of a card
 
@@ -22,10 +25,11 @@ class Part:
     waste: bool = False
 
 
-def parts_of(frame: Frame, info: LaneInfo, lane: int) -> tuple[Part, ...]:
+def parts_of(frame: Frame, info: LaneInfo, lane: int, look: Look) -> tuple[Part, ...]:
     """The parts of a lane's memory in fixed order; what its manager cannot have is left out."""
     split = frame.counters.split
     contiguous = info.region_blocks is not None
+    free, _ = glyph(code(Kind.FREE), look)
     known = (
         (True, Part("stored", "stored", "█", lane_ink(lane), split.stored)),
         (contiguous, Part("held for later", "later", "▒", T3, split.reserved)),
@@ -36,7 +40,7 @@ def parts_of(frame: Frame, info: LaneInfo, lane: int) -> tuple[Part, ...]:
             Part("hole", "hole", "╱", Ink("hole"), split.external, waste=True),
         ),
         (False, Part("cached", "cached", "▚", T3, split.cached)),
-        (not contiguous, Part("free", "free", " ", Ink("ghost"), split.free)),
+        (not contiguous, Part("free", "free", free, Ink("ghost"), split.free)),
     )
     return tuple(part for always, part in known if always or part.percent > 0)
 

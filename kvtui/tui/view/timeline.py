@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from itertools import takewhile
 
 from kvtui.frame import EventKind, Frame
 from kvtui.tui.view import formats
@@ -11,32 +11,37 @@ from kvtui.tui.view.ink import BAD, RULE, T1, T2, T3, WARN, Ink
 from kvtui.tui.view.scene import Mark, Scene
 
 _MARKS = {  # worst last
-    EventKind.EVICTED.value: ("┿", T3),
     EventKind.PREEMPTED.value: ("╋", WARN),
     EventKind.REJECTED.value: ("╳", BAD),
 }
 _RANK = {kind: at for at, kind in enumerate(_MARKS)}
 _NEAR, _CROWD = 4, 4  # cells each way, and how many of them marked make a stretch
+_FINE = 1000  # marks of a kind are not told apart when nearer than this part of the time so far
 
 
 class Marks:
-    """Collects marks from successive frames; each event is counted once, in every lane."""
+    """Collects marks from successive frames, as many as a line of time can show."""
 
     def __init__(self, lanes: int) -> None:
         self._seen = [(-1.0, -1)] * lanes
         self._marks: list[Mark] = []
+        self._last: dict[tuple[int, str], float] = {}
 
     def add(self, lane: int, frame: Frame) -> None:
         """Take in what is new in a lane's frame."""
         seen = self._seen[lane]
-        for event in frame.events:
-            if (event.time_s, event.step) <= seen:
-                break
+        new = list(takewhile(lambda event: (event.time_s, event.step) > seen, frame.events))
+        for event in reversed(new):
             if event.kind.value in _MARKS:
-                self._marks.append(Mark(event.time_s, event.kind.value))
-        if frame.events:
-            newest = frame.events[0]
-            self._seen[lane] = (newest.time_s, newest.step)
+                self._mark(lane, event.kind.value, event.time_s)
+        if new:
+            self._seen[lane] = (new[0].time_s, new[0].step)
+
+    def _mark(self, lane: int, kind: str, time_s: float) -> None:
+        last = self._last.get((lane, kind))
+        if last is None or time_s - last > time_s / _FINE:
+            self._last[lane, kind] = time_s
+            self._marks.append(Mark(time_s, kind))
 
     def all(self) -> tuple[Mark, ...]:
         return tuple(self._marks)
@@ -87,8 +92,7 @@ def _track(canvas: Canvas, scene: Scene, x: int, width: int) -> None:
 
 
 def _marked(at: int, marked: dict[int, str]) -> tuple[str, Ink]:
-    """A mark, or in a crowd of marks a plain stretch in amber."""
-    around: Iterable[int] = range(at - _NEAR, at + _NEAR + 1)
-    if sum(cell in marked for cell in around) >= _CROWD:
-        return "━", WARN
-    return _MARKS[marked[at]]
+    """A mark, or in a crowd of its kind a plain stretch in its colour."""
+    glyph, ink = _MARKS[marked[at]]
+    alike = sum(marked.get(cell) == marked[at] for cell in range(at - _NEAR, at + _NEAR + 1))
+    return ("━" if alike >= _CROWD else glyph), ink

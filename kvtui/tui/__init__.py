@@ -1,0 +1,33 @@
+"""The screen. Importing this package is cheap; Textual is loaded by `run`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kvtui.experiment import Experiment
+
+
+def run(
+    experiment: Experiment,
+    *,
+    speed: float = 4.0,
+    theme: str = "dark",
+    ascii: bool = False,
+    mouse: bool = True,
+) -> int:
+    """Show an experiment until the user leaves; gives the exit code.
+
+    0 = left by the user, 129 = hang-up, 143 = SIGTERM; the terminal is restored in every case. `theme` is
+    dark, light or high-contrast; NO_COLOR wins. `speed` is virtual seconds a second, infinity allowed.
+    """
+    import asyncio
+
+    from kvtui.tui.terminal import ascii_only, colourless
+
+    if colourless():
+        theme = "none"
+    from kvtui.tui.app import KvtuiApp, show
+
+    app = KvtuiApp(experiment, speed=speed, theme=theme, ascii=ascii or ascii_only())
+    return asyncio.run(show(app, mouse=mouse))

@@ -1,0 +1,114 @@
+"""The application: themes, the keys that work everywhere, and a clean end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding
+from textual.screen import Screen
+
+from kvtui.experiment import Experiment
+from kvtui.tui import guard, spanfix
+from kvtui.tui.mainscreen import MainScreen
+from kvtui.tui.screenshot import save
+from kvtui.tui.stage import Stage
+from kvtui.tui.terminal import view_rate
+from kvtui.tui.themes import palette_of, theme_name, themes
+from kvtui.tui.view.keys import keys_for
+from kvtui.tui.view.palette import PALETTES, Look
+
+
+class KvtuiApp(App[int]):
+    """Shows one experiment."""
+
+    TITLE = "kvtui"
+    CSS_PATH = "kvtui.tcss"
+    ALLOW_SELECT = False
+    BINDINGS: ClassVar = [
+        Binding("ctrl+c,ctrl+q", "quit", show=False, priority=True),
+        Binding("q", "quit", show=False),
+        Binding("s", "screenshot", show=False),
+        Binding("ctrl+z", "suspend_process", show=False),
+    ]
+
+    def __init__(
+        self, experiment: Experiment, *, speed: float = 4.0, theme: str = "dark", ascii: bool = False
+    ) -> None:
+        super().__init__()
+        for each in themes():
+            self.register_theme(each)
+        self.theme = theme_name(theme)
+        self._ascii = ascii
+        self.stage = Stage(experiment, speed=speed)
+        self.main = MainScreen(self.stage, Look(PALETTES[theme], ascii), rate=view_rate())
+
+    def get_default_screen(self) -> Screen:
+        return self.main
+
+    def on_mount(self) -> None:
+        self.theme_changed_signal.subscribe(self, lambda theme: self._recolour(theme.name))
+
+    def _recolour(self, theme: str) -> None:
+        self.main.set_look(Look(palette_of(theme), self._ascii))
+
+    # ---- keys and commands
+
+    def action_screenshot(self, filename: str | None = None, path: str | None = None) -> None:
+        """Save what is seen as an SVG picture in the current folder."""
+        scene = self.stage.scene()
+        try:
+            saved = save(self.export_screenshot(title="kvtui"), scene, Path(path or "."))
+        except OSError as error:
+            self.main.say(f"The picture could not be saved: {error.strerror or error}.")
+            return
+        self.main.say(f"Saved {saved}.")
+
+    def get_system_commands(self, screen: Screen) -> Iterable[SystemCommand]:
+        for key in keys_for(len(self.stage.lanes)):
+            if key.action != "app.command_palette":
+                title = key.help[0].upper() + key.help[1:]
+                yield SystemCommand(title, f"key {key.written}", self._runner(screen, key.action))
+        for name in PALETTES:
+            if name != "none":
+                yield SystemCommand(f"Colours: {name}", "another theme", self._painter(name))
+
+    def _runner(self, screen: Screen, action: str):
+        async def run() -> None:
+            await screen.run_action(action)
+
+        return run
+
+    def _painter(self, name: str):
+        def paint() -> None:
+            self.theme = theme_name(name)
+
+        return paint
+
+    # ---- a clean end
+
+    def leave(self, code: int) -> None:
+        """End with an exit code, the terminal restored."""
+        self.exit(code, return_code=code)
+
+
+@contextmanager
+def guarded(app: KvtuiApp) -> Iterator[None]:
+    """Signals and a closed terminal end the program while inside."""
+    watch = guard.watch_hangup()
+    try:
+        with guard.handled_signals(app.leave):
+            yield
+    finally:
+        watch.set()
+
+
+async def show(app: KvtuiApp, *, mouse: bool) -> int:
+    """Run the screen to its end; gives the exit code."""
+    spanfix.apply()
+    with guarded(app):
+        await app.run_async(mouse=mouse)
+    return app.return_code or 0

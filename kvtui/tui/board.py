@@ -1,0 +1,161 @@
+"""The widgets of the main screen: where a plan puts them, and what a scene makes them show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from textual.widget import Widget
+
+from kvtui.tui.grid import BlockGrid
+from kvtui.tui.rows import Rows
+from kvtui.tui.view.canvas import Line, Rect
+from kvtui.tui.view.card import AREAS, draw_card
+from kvtui.tui.view.cells import GridModel, hues, letters
+from kvtui.tui.view.chart import chart_lines
+from kvtui.tui.view.events import event_lines
+from kvtui.tui.view.figures import figure_lines
+from kvtui.tui.view.layout import GRID, Plan
+from kvtui.tui.view.palette import Look
+from kvtui.tui.view.queues import queue_lines, running_lines, waiting_lines
+from kvtui.tui.view.scale import Scale, scale_for
+from kvtui.tui.view.scene import Scene
+
+PANELS = ("chart", "events", "waiting", "running", "figures", "queues")
+_AREAS = 3  # text areas of a card at most
+
+
+class LaneView:
+    """The grid of a lane and the text around it."""
+
+    def __init__(self, look: Look, lane: int) -> None:
+        self.grid = BlockGrid(look, id=f"grid-{lane}")
+        self.areas = [Rows(look, id=f"lane-{lane}-{at}") for at in range(_AREAS)]
+        self.model: GridModel | None = None
+
+
+class Board:
+    """All widgets of the main screen but the message for a terminal that is too small."""
+
+    def __init__(self, look: Look, lanes: int) -> None:
+        self.look = look
+        self.header = Rows(look, id="header")
+        self.caption = Rows(look, id="caption")
+        self.timeline = Rows(look, id="timeline")
+        self.footer = Rows(look, id="footer")
+        self.lanes = [LaneView(look, lane) for lane in range(lanes)]
+        self.panels = {name: Rows(look, id=name) for name in PANELS}
+        self.plan: Plan | None = None
+        self.scale: Scale | None = None
+        self._panel = ""
+
+    def __iter__(self) -> Iterator[Rows | BlockGrid]:
+        yield from (self.header, self.caption, self.timeline, self.footer)
+        for view in self.lanes:
+            yield from (view.grid, *view.areas)
+        yield from self.panels.values()
+
+    # ---- where everything is
+
+    def arrange(self, plan: Plan | None, panel: str, scene: Scene) -> None:
+        """Put every widget in its place; `panel` is what the slot shows, "" a drawer that is shut."""
+        self.plan, self._panel = plan, panel
+        if plan is None:
+            for widget in self:
+                widget.display = False
+            return
+        room = GRID[plan.form]
+        self.scale = scale_for(scene.lanes, room=room.width, rows=room.height)
+        for widget, rect in self._places(plan, panel, scene):
+            place(widget, rect)
+
+    def _places(self, plan: Plan, panel: str, scene: Scene) -> Iterator[tuple[Widget, Rect | None]]:
+        floor = plan.floor if plan.floor is not None and panel else plan.height
+        yield self.header, plan.header
+        yield self.caption, _above(plan.caption, floor)
+        yield self.timeline, plan.timeline
+        yield self.footer, plan.footer
+        for lane, view in enumerate(self.lanes):
+            yield from self._lane_places(plan, view, lane, floor, scene)
+        for name, widget in self.panels.items():
+            yield widget, plan.slot if name == panel else plan.fixed.get(name)
+
+    def _lane_places(
+        self, plan: Plan, view: LaneView, lane: int, floor: int, scene: Scene
+    ) -> Iterator[tuple[Widget, Rect | None]]:
+        assert self.scale is not None
+        card, room = plan.lanes[lane], GRID[plan.form]
+        grid = Rect(card.x + room.x, card.y + room.y, self.scale.width, room.height)
+        yield view.grid, _above(grid, floor)
+        info = scene.lanes[lane]
+        identity = letters if self.look.ascii else hues
+        view.model = GridModel(block_size=info.block_size, scale=self.scale, identity=identity)
+        areas = AREAS[plan.form]
+        for at, widget in enumerate(view.areas):
+            if at < len(areas):
+                area = areas[at]
+                rect = Rect(card.x + area.x, card.y + area.y, area.width, area.height)
+                yield widget, _above(rect, min(floor, card.bottom))
+            else:
+                yield widget, None
+
+    # ---- what everything shows
+
+    def paint_grids(self, scene: Scene) -> None:
+        for view, frame in zip(self.lanes, scene.frames, strict=True):
+            if view.model is not None and view.grid.display:
+                view.grid.show(view.model.codes(frame.cells, frame.copied))
+
+    def paint_text(self, scene: Scene, caption: Sequence[Line], *, hint: str) -> None:
+        """Cards, caption and panels: everything but the grids and what shows the time."""
+        plan = self.plan
+        if plan is None:
+            return
+        for lane, view in enumerate(self.lanes):
+            canvas = draw_card(scene, lane, plan.form, self.look)
+            for widget, area in zip(view.areas, AREAS[plan.form], strict=False):
+                widget.show(canvas.lines(area))
+        self.caption.show([_indented(line, plan.margin) for line in caption])
+        for name, widget in self.panels.items():
+            if widget.display:
+                widget.show(self._panel_lines(name, scene, plan, hint if name == self._panel else ""))
+
+    def _panel_lines(self, name: str, scene: Scene, plan: Plan, hint: str) -> tuple[Line, ...]:
+        rect = plan.slot if name == self._panel else plan.fixed[name]
+        size = {"width": rect.width, "height": rect.height, "margin": plan.margin}
+        match name:
+            case "chart":
+                return chart_lines(scene, **size, ascii=self.look.ascii)
+            case "events":
+                return event_lines(scene, **size, hint=hint)
+            case "figures":
+                return figure_lines(scene, **size, hint=hint)
+            case "waiting":
+                return waiting_lines(scene, **size)
+            case "running":
+                return running_lines(scene, **size)
+            case _:
+                return queue_lines(scene, **size)
+
+    def set_look(self, look: Look) -> None:
+        self.look = look
+        for widget in self:
+            widget.set_look(look)
+
+
+def place(widget: Widget, rect: Rect | None) -> None:
+    """Put a widget at a rectangle of its screen; without one it is not displayed."""
+    widget.display = rect is not None
+    if rect is not None:
+        styles = widget.styles
+        styles.offset = (rect.x, rect.y)
+        styles.width, styles.height = rect.width, rect.height
+
+
+def _above(rect: Rect, floor: int) -> Rect | None:
+    """What is left of a rectangle above row `floor`."""
+    height = min(rect.bottom, floor) - rect.y
+    return rect._replace(height=height) if height > 0 else None
+
+
+def _indented(line: Line, margin: int) -> Line:
+    return ((" " * margin, line[0][1]), *line) if line else line

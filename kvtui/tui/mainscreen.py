@@ -1,0 +1,244 @@
+"""The main screen: keys in, frames out. It looks at the lanes many times a second and shows what changed."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.events import Click, Resize
+from textual.screen import Screen
+
+from kvtui.tui.board import Board, place
+from kvtui.tui.rows import Rows
+from kvtui.tui.stage import Stage
+from kvtui.tui.view.canvas import Canvas, Line, Rect, cut
+from kvtui.tui.view.captions import Narrator, caption
+from kvtui.tui.view.footer import Spot, footer_line
+from kvtui.tui.view.header import header_line
+from kvtui.tui.view.ink import BAD, BOLD, T2, WARN
+from kvtui.tui.view.keys import hints, keys_for
+from kvtui.tui.view.layout import MIN_HEIGHT, MIN_WIDTH, plan_for
+from kvtui.tui.view.palette import Look
+from kvtui.tui.view.scene import Run, Scene
+from kvtui.tui.view.timeline import timeline_line
+
+TEXT_EVERY_S: Final = 0.25  # figures change no faster than they can be read
+TIME_EVERY_S: Final = 0.1
+MESSAGE_S: Final = 4.0
+
+
+class MainScreen(Screen[None], inherit_bindings=False):
+    """Two lanes and more, the batch over time, and what happens."""
+
+    BINDINGS: ClassVar = [Binding(key.keys, key.action, key.help, show=False) for key in keys_for(4)]
+
+    def __init__(self, stage: Stage, look: Look, *, rate: float) -> None:
+        super().__init__()
+        self.stage = stage
+        self.board = Board(look, len(stage.lanes))
+        self._small = Rows(look, id="small")
+        self._rate = rate
+        self._narrator = Narrator()
+        self._panel = 0  # place in the plan's cycle
+        self._spots: list[Spot] = []
+        self._message: tuple[str, float] = ("", 0.0)
+        self._text_due = self._time_due = 0.0
+        self._shown: Scene | None = None
+
+    def compose(self) -> ComposeResult:
+        yield from self.board
+        yield self._small
+
+    def on_mount(self) -> None:
+        self._arrange()
+        self.set_interval(1 / self._rate, self._tick)
+        self._play()
+
+    def on_resize(self, event: Resize) -> None:
+        self._arrange()
+
+    def on_screen_resume(self) -> None:
+        self.paint()
+
+    # ---- showing
+
+    def _play(self) -> None:
+        self.run_worker(self.stage.player.run(), name="player", exclusive=True, exit_on_error=False)
+
+    def _arrange(self) -> None:
+        width, height = self.app.size
+        plan = plan_for(width, height, lanes=len(self.stage.lanes))
+        if plan is not None:
+            self._panel = min(self._panel, max(0, len(plan.cycle) - 1))
+        panel = plan.cycle[self._panel] if plan is not None and plan.cycle else ""
+        self.board.arrange(plan, panel, self.stage.scene())
+        place(self._small, Rect(0, 0, width, height) if plan is None else None)
+        if plan is None:
+            self._small.show(_too_small(width, height, len(self.stage.lanes)))
+        else:
+            self.paint()
+
+    def _tick(self) -> None:
+        """One look at the lanes, unless it would not be seen or the terminal is still busy with the last."""
+        if self.app.screen is not self or self.board.plan is None or _writing(self.app):
+            return
+        scene, now = self.stage.scene(), monotonic()
+        if scene == self._shown and not self._message[0]:
+            return
+        self.board.paint_grids(scene)
+        if now >= self._time_due:
+            self._time_due = now + TIME_EVERY_S
+            self._paint_time(scene)
+        if now >= self._text_due or scene.run is not Run.RUNNING:
+            self._paint_text(scene, now)
+        self._shown = scene
+
+    def paint(self) -> None:
+        """Show this very moment, all of it."""
+        if self.board.plan is not None:
+            scene = self.stage.scene()
+            self.board.paint_grids(scene)
+            self._paint_time(scene)
+            self._paint_text(scene, monotonic())
+            self._shown = scene
+
+    def _paint_time(self, scene: Scene) -> None:
+        plan = self.board.plan
+        assert plan is not None
+        self.board.header.show([header_line(scene, width=plan.width, margin=plan.margin)])
+        self.board.timeline.show([timeline_line(scene, width=plan.width, margin=plan.margin)])
+
+    def _paint_text(self, scene: Scene, now: float) -> None:
+        plan = self.board.plan
+        assert plan is not None
+        self._text_due = now + TEXT_EVERY_S
+        following = self._next_panel()
+        self.board.paint_text(scene, self._caption(scene, now), hint=f"tab: {following}" if following else "")
+        entries = hints(run=scene.run, next_panel=following, blocks=self.stage.blocks)
+        line, self._spots = footer_line(entries, width=plan.width, margin=plan.margin)
+        self.board.footer.show([line])
+
+    def _caption(self, scene: Scene, now: float) -> list[Line]:
+        plan = self.board.plan
+        assert plan is not None
+        width, rows = plan.caption.width - 2 * plan.margin, plan.caption.height
+        told = self._narrator.tell(scene, now=now)
+        text, until = self._message
+        if text and now < until:
+            return [((cut(text, width), WARN),)]
+        self._message = ("", 0.0)
+        for lane, failure in zip(scene.lanes, scene.failures, strict=False):
+            if failure is not None:
+                return [((cut(f"{lane.title} stopped: {failure}. The others go on.", width), BAD),)]
+        return list(caption(scene, told, width=width, rows=rows))
+
+    def say(self, text: str) -> None:
+        """Tell something for a few seconds in place of the caption."""
+        self._message = (text, monotonic() + MESSAGE_S)
+        self.paint()
+
+    def set_look(self, look: Look) -> None:
+        self.board.set_look(look)
+        self._small.set_look(look)
+        self._arrange()
+
+    # ---- keys and mouse
+
+    def on_click(self, event: Click) -> None:
+        plan, x, y = self.board.plan, event.screen_x, event.screen_y
+        if plan is None:
+            return
+        if y == plan.footer.y:
+            action = next((action for start, end, action in self._spots if start <= x < end), None)
+            if action:
+                self.call_later(self.run_action, action)
+            return
+        for lane, rect in enumerate(plan.lanes):
+            if rect.x <= x < rect.right and rect.y <= y < rect.bottom:
+                self.action_focus_lane(lane)
+
+    def action_toggle_pause(self) -> None:
+        self.stage.toggle_pause()
+        self.paint()
+
+    def action_step(self) -> None:
+        self.stage.step()
+        self.paint()
+
+    def action_slower(self) -> None:
+        self.stage.change_speed(-1)
+        self.paint()
+
+    def action_faster(self) -> None:
+        self.stage.change_speed(1)
+        self.paint()
+
+    def action_restart(self) -> None:
+        self._begin(self.stage.restart())
+
+    def action_manager(self) -> None:
+        self._begin(self.stage.next_manager())
+
+    def action_block_size(self) -> None:
+        if self.stage.blocks:
+            self._begin(self.stage.next_block_size())
+        else:
+            self.say(self.stage.next_block_size())
+
+    def action_focus_lane(self, lane: int) -> None:
+        if lane < len(self.stage.lanes):
+            self.stage.focus = lane
+            self.paint()
+
+    def action_next_panel(self) -> None:
+        plan = self.board.plan
+        if plan is not None and plan.cycle:
+            self._panel = (self._panel + 1) % len(plan.cycle)
+            self._arrange()
+
+    def action_help(self) -> None:
+        from kvtui.tui.pages import HelpPage
+
+        self.app.push_screen(HelpPage(self))
+
+    def action_summary(self) -> None:
+        from kvtui.tui.pages import SummaryPage
+
+        self.app.push_screen(SummaryPage(self))
+
+    def _begin(self, words: str) -> None:
+        """A new run: its own loops, its own story."""
+        self._narrator = Narrator()
+        self._play()
+        self._arrange()
+        self.say(words)
+
+    def _next_panel(self) -> str | None:
+        """What the key for the next panel would show."""
+        plan = self.board.plan
+        if plan is None or not plan.cycle:
+            return None
+        return plan.cycle[(self._panel + 1) % len(plan.cycle)] or "close"
+
+
+def _too_small(width: int, height: int, lanes: int) -> list[Line]:
+    """The one message of a terminal without room."""
+    tall = max(MIN_HEIGHT, 6 * lanes + 4)
+    text = [
+        f"kvtui needs {MIN_WIDTH} x {tall} cells; this window has {width} x {height}.",
+        "Make it larger, or leave with q and see kvtui --headless.",
+    ]
+    canvas = Canvas(max(1, width), max(1, height))
+    for row, line in enumerate(text):
+        y = max(0, height // 2 - 1) + row
+        canvas.put(max(0, (width - len(line)) // 2), y, cut(line, width), (BOLD, T2)[row])
+    return list(canvas.lines())
+
+
+def _writing(app: object) -> bool:
+    """Whether the terminal has not yet taken what was sent; private to Textual, so with a safe answer."""
+    writer = getattr(getattr(app, "_driver", None), "_writer_thread", None)
+    queue = getattr(writer, "_queue", None)
+    return queue is not None and not queue.empty()

@@ -1,0 +1,100 @@
+"""Full-screen pages over the main screen: help and summary. The run stands still while one is open."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.events import Click, Resize
+from textual.screen import Screen
+
+from kvtui.tui.mainscreen import MainScreen
+from kvtui.tui.rows import Rows
+from kvtui.tui.view.canvas import Line
+from kvtui.tui.view.footer import Spot, footer_line
+from kvtui.tui.view.header import header_line
+from kvtui.tui.view.helppage import help_lines
+from kvtui.tui.view.keys import HELP_HINTS, SUMMARY_HINTS, Hint
+from kvtui.tui.view.palette import Look
+from kvtui.tui.view.scene import Scene
+from kvtui.tui.view.summary import summary_lines
+
+
+class Page(Screen[None]):
+    """Header and footer of the main screen, and between them text that scrolls where it is too long."""
+
+    BINDINGS: ClassVar = [Binding("escape", "back", show=False)]
+    HINTS: ClassVar[tuple[Hint, ...]] = ()
+
+    def __init__(self, main: MainScreen) -> None:
+        super().__init__()
+        self._main = main
+        look = main.board.look
+        self._header = Rows(look, id="page-header")
+        self._text = Rows(look, id="page-text")
+        self._footer = Rows(look, id="page-footer")
+        self._spots: list[Spot] = []
+
+    def text(self, scene: Scene, look: Look, width: int) -> tuple[Line, ...]:
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        yield self._header
+        with VerticalScroll(id="page"):
+            yield self._text
+        yield self._footer
+
+    def on_mount(self) -> None:
+        self._main.stage.hold(True)
+        self.query_one("#page").focus()
+
+    def on_unmount(self) -> None:
+        self._main.stage.hold(False)
+
+    def on_resize(self, event: Resize) -> None:
+        width = event.size.width
+        scene = self._main.stage.scene()
+        margin = 2 if width > 80 else 1
+        lines = self.text(scene, self._main.board.look, width)
+        self._text.styles.height = len(lines)
+        self._text.show(lines)
+        self._header.show([header_line(scene, width=width, margin=margin)])
+        line, self._spots = footer_line(list(self.HINTS), width=width, margin=margin)
+        self._footer.show([line])
+
+    def on_click(self, event: Click) -> None:
+        if event.screen_y == self.size.height - 1:
+            for start, end, action in self._spots:
+                if start <= event.screen_x < end:
+                    self.call_later(self.run_action, action)
+
+    def action_back(self) -> None:
+        self.dismiss()
+
+
+class HelpPage(Page):
+    """Every key and every shape."""
+
+    BINDINGS: ClassVar = [Binding("question_mark", "back", show=False)]
+    HINTS = HELP_HINTS
+
+    def text(self, scene: Scene, look: Look, width: int) -> tuple[Line, ...]:
+        scale = self._main.board.scale
+        assert scale is not None
+        return help_lines(scene, scale, look, width=width)
+
+
+class SummaryPage(Page):
+    """The lanes side by side."""
+
+    BINDINGS: ClassVar = [Binding("S", "back", show=False), Binding("r", "restart", show=False)]
+    HINTS = SUMMARY_HINTS
+
+    def text(self, scene: Scene, look: Look, width: int) -> tuple[Line, ...]:
+        return summary_lines(scene, look, width=width)
+
+    def action_restart(self) -> None:
+        self.dismiss()
+        self._main.call_later(self._main.action_restart)

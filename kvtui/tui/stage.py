@@ -1,0 +1,175 @@
+"""What is being shown: an experiment, the player that runs it, and the scene of this moment."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+from kvtui.errors import KvtuiError
+from kvtui.experiment import Experiment
+from kvtui.lanes import LaneSpec
+from kvtui.memory.contiguous import RESERVE
+from kvtui.player import Clock, Player
+from kvtui.tui.view import formats
+from kvtui.tui.view.scene import Heading, Run, Scene
+from kvtui.tui.view.timeline import Marks
+
+SPEEDS: Final = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, math.inf)
+BLOCK_SIZES: Final = (8, 16, 32, 64, 128)
+NEAR: Final = 0.9  # the part of a speed that has to be reached for it to count as reached
+
+
+class Stage:
+    """Builds the lanes, and anew when something is changed; a scene is all that the screen sees of it."""
+
+    def __init__(self, experiment: Experiment, *, speed: float) -> None:
+        self.experiment = experiment
+        self.focus: int | None = None
+        self._held = False
+        self._clock = Clock(speed=speed)
+        self._known_end: float | None = None  # of a run with these very settings
+        self._start()
+
+    def _start(self) -> None:
+        lanes = self.experiment.build()
+        self.lanes = tuple(lane.info for lane in lanes)
+        self._clock = Clock(speed=self._clock.speed)
+        self.player = Player(lanes, clock=self._clock)
+        self._marks = Marks(len(lanes))
+        self._heading = _heading(self.experiment)
+
+    # ---- what is seen
+
+    @property
+    def run(self) -> Run:
+        if self.player.ended:
+            return Run.ENDED
+        return Run.PAUSED if self._clock.paused else Run.RUNNING
+
+    def scene(self) -> Scene:
+        """This moment, in all lanes."""
+        frames = tuple(self.player.frame(lane) for lane in range(len(self.lanes)))
+        for lane, frame in enumerate(frames):
+            self._marks.add(lane, frame)
+        time_s = self.player.time_s
+        if self.run is Run.ENDED:
+            self._known_end = time_s
+        return Scene(
+            heading=self._heading,
+            lanes=self.lanes,
+            frames=frames,
+            time_s=time_s,
+            run=self.run,
+            speed=self.speed_text(),
+            focus=self.focus,
+            end_s=self._known_end,
+            marks=self._marks.all(),
+            failures=tuple(None if error is None else _words(error) for error in self.player.failures),
+        )
+
+    def speed_text(self) -> str:
+        """The speed reached; beside it the one asked for, where that is not reached."""
+        wanted, reached = self._clock.speed, self.player.reached()
+        if self._clock.unlimited:
+            return f"{formats.speed(reached)} max" if reached is not None else "max"
+        if reached is None or reached >= NEAR * wanted:
+            return formats.speed(wanted)
+        return f"{formats.speed(reached)} of {formats.speed(wanted)}"
+
+    # ---- what the keys do
+
+    def toggle_pause(self) -> None:
+        self.player.pause(not self._clock.paused)
+
+    def hold(self, held: bool) -> None:
+        """Let the run stand still while it cannot be seen, and go on after."""
+        if held:
+            self._held = not self._clock.paused
+        if self._held:
+            self.player.pause(held)
+        self._held = self._held and held
+
+    def step(self) -> None:
+        """One step of the chosen lane, while paused; the others come up to its time."""
+        if self._clock.paused:
+            self.player.step(self._target)
+
+    def change_speed(self, by: int) -> None:
+        """`by` places along `SPEEDS`."""
+        at = min(range(len(SPEEDS)), key=lambda at: _apart(SPEEDS[at], self._clock.speed))
+        self.player.set_speed(SPEEDS[max(0, min(len(SPEEDS) - 1, at + by))])
+
+    def restart(self) -> str:
+        """The same run once more; gives the sentence that says so."""
+        self._start()
+        return "The run starts again with the same requests" + self._seed()
+
+    def next_manager(self) -> str:
+        """Another manager or reserve rule for the chosen lane; gives the sentence that says so."""
+        return self._change(_next_manager(self.experiment.lanes[self._target]))
+
+    def next_block_size(self) -> str:
+        """Another block size for the chosen lane; gives the sentence that says so."""
+        spec = self.experiment.lanes[self._target]
+        if spec.manager != "paged":
+            return f"{self.lanes[self._target].title} has no blocks to size; choose a paged lane first."
+        sizes = [size for size in BLOCK_SIZES if size > spec.block_size] or BLOCK_SIZES[:1]
+        return self._change(replace(spec, block_size=sizes[0]))
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the chosen lane has a block size."""
+        return self.experiment.lanes[self._target].manager == "paged"
+
+    @property
+    def _target(self) -> int:
+        """The lane that keys act on: the chosen one, else the compared one."""
+        return len(self.lanes) - 1 if self.focus is None else self.focus
+
+    def _change(self, spec: LaneSpec) -> str:
+        lane = self.focus = self._target
+        before = self.experiment
+        self.experiment = before.with_lane(lane, spec)
+        try:
+            self._start()
+        except KvtuiError as error:
+            self.experiment = before
+            self._start()
+            return error.message
+        self._known_end = None
+        info = self.lanes[lane]
+        return f"{info.title} now: {info.subtitle}. The run starts again{self._seed()}"
+
+    def _seed(self) -> str:
+        seed = self._heading.seed
+        return "." if seed is None else f", seed {seed}."
+
+
+def _heading(experiment: Experiment) -> Heading:
+    return Heading(
+        trace=experiment.trace_name,
+        model=experiment.model_label,
+        gpu=experiment.gpu_label,
+        pool_bytes=experiment.pool_bytes,
+        blocks=experiment.blocks,
+        block_size=experiment.block_size,
+        seed=experiment.seed,
+        requests=len(experiment.workload),
+    )
+
+
+def _next_manager(spec: LaneSpec) -> LaneSpec:
+    """Contiguous with each reserve rule in turn, then paged, then round again."""
+    if spec.manager == "paged":
+        return replace(spec, manager="contiguous", reserve=RESERVE[0])
+    at = RESERVE.index(spec.reserve) + 1
+    return replace(spec, reserve=RESERVE[at]) if at < len(RESERVE) else replace(spec, manager="paged")
+
+
+def _apart(a: float, b: float) -> float:
+    return 0.0 if a == b else abs(math.log(a) - math.log(b)) if math.isfinite(a + b) else math.inf
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
