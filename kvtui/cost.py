@@ -8,8 +8,8 @@ from typing import Protocol
 class CostModel(Protocol):
     """Time of a step from its shape. Pure, and exact: `leap(n, c, k)` equals k calls of `step`.
 
-    The time of a decode-only step must be linear in the context, so that the steps of a leap are an arithmetic
-    series: the engine bounds a leap and weighs what it measures by that.
+    The time of a decode-only step must be linear in the context, so that the steps of a leap are an
+    arithmetic series: the engine bounds a leap and weighs what it measures by that.
     """
 
     def step(self, decodes: int, decode_context: int, prefill: int, prefill_pairs: int) -> int:

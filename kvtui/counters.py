@@ -20,7 +20,7 @@ class CounterReader:
         self._known: dict[str, Percentiles] = {}
 
     def read(self) -> Counters:
-        """All counters now. Percentiles may lag by half a per cent of their requests until the run is done."""
+        """All counters now. Percentiles may lag by 1/200 of their requests until the run is done."""
         engine = self._engine
         scheduler, results, meter = engine.scheduler, engine.results, engine.meter
         running, waiting = len(scheduler.running), len(scheduler.waiting)

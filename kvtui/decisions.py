@@ -86,7 +86,9 @@ def _prompt(source: dict[str, Any], config: dict[str, Any]) -> list[Token]:
 def _outputs(id: str, source: dict[str, Any]) -> list[Token]:
     count = source["output_tokens"]
     explicit = source.get("output_token_ids")
-    tokens = [("literal", t) for t in explicit[:count]] if explicit else [(f"out:{id}", p) for p in range(count)]
+    tokens = (
+        [("literal", t) for t in explicit[:count]] if explicit else [(f"out:{id}", p) for p in range(count)]
+    )
     if source.get("max_tokens", count) > count:
         tokens[count - 1] = ("end of sequence", 0)
     return tokens
@@ -104,7 +106,7 @@ def workload_of(rows: Sequence[Row], block_size: int) -> Workload:
             parent = ids.setdefault((parent, *tokens[at : at + block_size]), len(ids))
             chain.append(parent)
         starts.append(len(chain))
-    lengths = np.diff(np.array(starts, np.int64))
+    bounds = np.array(starts, np.int64)
     return Workload(
         name="decisions",
         format="decision trace",
@@ -115,8 +117,8 @@ def workload_of(rows: Sequence[Row], block_size: int) -> Workload:
         priority=np.array([r.source.get("priority", 0) for r in rows], np.int64),
         unit=block_size,
         chain=np.array(chain, np.int64),
-        chain_start=np.array(starts, np.int64),
-        identified=lengths * block_size,
+        chain_start=bounds,
+        identified=(bounds[1:] - bounds[:-1]) * block_size,
     )
 
 
@@ -265,14 +267,20 @@ def rules_of(config: dict[str, Any], vllm: str) -> Rules:
     if unknown:
         raise ConfigError(f"unknown option {sorted(unknown)[0]!r} in the configuration")
     if config.get("async_scheduling"):
-        raise ConfigError("asynchronous scheduling is not modelled", hint="record it with async_scheduling off")
+        raise ConfigError(
+            "asynchronous scheduling is not modelled", hint="record it with async_scheduling off"
+        )
     options = {"max_num_seqs": 128, "max_model_len": 4096} | {k: v for k, v in config.items() if k in known}
     return Rules(release=release(vllm), **options)
 
 
 def _aborts(rows: Sequence[Row]) -> list[tuple[int, int]]:
     """(ps, request number) of the clients that go away, in the order of the file within a step."""
-    due = [(row.source["abort_step"] * STEP, row.line, n) for n, row in enumerate(rows) if "abort_step" in row.source]
+    due = [
+        (row.source["abort_step"] * STEP, row.line, n)
+        for n, row in enumerate(rows)
+        if "abort_step" in row.source
+    ]
     return [(time, number) for time, _, number in sorted(due)]
 
 

@@ -27,7 +27,9 @@ Manager = PagedMemoryManager | ContiguousMemoryManager
 class Lane:
     """One engine with what the screen needs to know about it."""
 
-    def __init__(self, engine: Engine, manager: Manager, info: LaneInfo, spec: LaneSpec, *, watched: bool) -> None:
+    def __init__(
+        self, engine: Engine, manager: Manager, info: LaneInfo, spec: LaneSpec, *, watched: bool
+    ) -> None:
         self.engine = engine
         self.info = info
         self.spec = spec
@@ -63,7 +65,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is replayed on what. `slots` and `max_len` as asked for; None = from the hardware, the workload."""
+    """What is replayed on what. `slots` and `max_len` are None where hardware and workload decide."""
 
     workload: Workload
     model: ModelSpec

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class Cell(IntEnum):
-    """State of one block of KV memory. `stored` in `Cells` says how many of a HELD block's slots are filled."""
+    """State of one block of KV memory; `Cells.stored` says how many slots of a HELD one are filled."""
 
     FREE = 0
     HOLE = 1  # free, but no region the next request needs fits here (contiguous only)

@@ -30,15 +30,18 @@ class LaneSpec:
     kv_dtype: str = "auto"  # auto = the model's 16 bits
 
     @classmethod
-    def parse(cls, text: str) -> LaneSpec:
-        """A lane from `NAME[:key=value,...]`; a bare word is a reserve rule, a placement or a block size."""
+    def parse(cls, text: str, *, default: LaneSpec | None = None) -> LaneSpec:
+        """A lane from `NAME[:key=value,...]`; a bare word is a reserve rule, a placement or a block size.
+
+        What the text does not say is as in `default`.
+        """
         manager, _, options = text.partition(":")
         if manager not in MANAGERS:
             raise ConfigError(
                 f"there is no lane {manager!r}",
                 hint=f"did you mean {nearest(manager, MANAGERS)}? Lanes: {', '.join(MANAGERS)}",
             )
-        spec = cls(manager)
+        spec = replace(default, manager=manager) if default else cls(manager)
         for option in filter(None, options.split(",")):
             spec = spec._with(*_key_and_value(manager, option.strip(), text))
         return spec

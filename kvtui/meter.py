@@ -47,7 +47,7 @@ class Meter:
         block_size: int,
         bought: Sequence[tuple[int, int]],
     ) -> None:
-        """`steps` decode-only steps: step i takes first + i * rise ps and ends with stored + i * running tokens.
+        """`steps` decode-only steps: step i takes first + i * rise ps and ends with stored + i * running.
 
         `before` are the levels before the first of them; `bought` says in which step how many blocks left
         the free memory (never used and lost ones first, cached ones last).

@@ -117,12 +117,18 @@ def _rejections(lane: Lane) -> list[dict[str, Any]]:
     reasons: dict[str, dict[str, Any]] = {}
     workload, limit = lane.engine.workload, lane.engine.rules.max_model_len
     for number, (needed, there) in lane.engine.results.refusals.items():
-        if workload.prompt[number] >= limit:
-            reason = "prompt reaches the maximum length"
-        else:
-            reason = "never fits into the pool"
+        too_long = bool(workload.prompt[number] >= limit)
+        reason = "no room for an answer below the maximum length" if too_long else "never fits into the pool"
         entry = reasons.setdefault(
-            reason, {"reason": reason, "count": 0, "first": number, "needed": needed, "available": there}
+            reason,
+            {
+                "reason": reason,
+                "count": 0,
+                "first": number,
+                "needed": needed,
+                "available": there,
+                "unit": "tokens" if too_long else "blocks",
+            },
         )
         entry["count"] += 1
     return list(reasons.values())
@@ -131,7 +137,12 @@ def _rejections(lane: Lane) -> list[dict[str, Any]]:
 def _notes(experiment: Experiment, lane: Lane, counters: Counters) -> list[str]:
     workload = experiment.workload
     notes = []
-    if lane.engine.manager.prefix_cache and workload.unit and counters.query_tokens and not counters.hit_tokens:
+    if (
+        lane.engine.manager.prefix_cache
+        and workload.unit
+        and counters.query_tokens
+        and not counters.hit_tokens
+    ):
         longest = int((workload.shared_units * workload.unit).max(initial=0))
         longest = min(longest, int(workload.prompt.max(initial=0)))
         if 0 < longest < lane.info.block_size:

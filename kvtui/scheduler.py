@@ -1,7 +1,7 @@
 """Continuous batching by the rules of vLLM V1: who runs, who gets how many tokens, who has to give way.
 
 A step is a running pass and a waiting pass. Steps in which nobody can be admitted and everybody decodes are
-alike and can be done many at a time (`leap`); all others are `full_step`s, whose cost is that of what changes.
+alike and can be done many at a time (`leap`); all others are `full_step`s, which cost what changes.
 """
 
 from __future__ import annotations
@@ -92,13 +92,11 @@ class Scheduler:
 
     @property
     def open(self) -> bool:
-        """Whether a new arrival could change what the next steps do."""
-        if not self.waiting:
+        """Whether a new arrival could change what the next steps do or what is measured of them."""
+        if not self.waiting or self.rules.policy == "priority":
             return True
-        if len(self.running) >= self.rules.running_limit:
-            return False
         capped = self.rules.long_prefill_token_threshold > 0 and not self.rules.reserve_full
-        return self.rules.policy == "priority" or capped
+        return capped and len(self.running) < self.rules.running_limit
 
     @property
     def stored(self) -> int:
@@ -210,7 +208,7 @@ class Scheduler:
     # ---- the running pass
 
     def _chunks(self, cap: int | None, budget: int) -> list[tuple[Request, int]] | None:
-        """What the requests in mid-prompt get if all goes well; None if the budget must be dealt one by one."""
+        """What requests in mid-prompt get if all goes well; None if the budget must be dealt one by one."""
         left = budget - len(self.running) + len(self._chunking)
         if left < 0:
             return None
@@ -280,7 +278,7 @@ class Scheduler:
         while left > 0 and waiting and len(self.running) < limit:
             request = waiting.head()
             hits = manager.lookup(request)
-            hit = hits.count * manager.block_size
+            hit = hits.total * manager.block_size
             if not rules.release.count_at_admission:
                 self._count(request, hit)
             tokens = _capped(request.known - hit, cap)
@@ -291,9 +289,7 @@ class Scheduler:
                 return
             tokens = min(tokens, left)
             watermark = self._watermark if self.running else 0
-            if not manager.admit(
-                request, hits, tokens, watermark=watermark, reserve_full=rules.reserve_full
-            ):
+            if not manager.admit(request, hits, tokens, watermark=watermark, reserve_full=rules.reserve_full):
                 self._blocked = True
                 self._tried = (request, hit)
                 key = manager.missing_key(request, hits)

@@ -45,7 +45,7 @@ class ByName:
         assert name not in self.handles, f"{name!r} is allocated already"
         request = Request(self._made, tokens, output, keys=list(keys))
         hits = self.lookup(request)
-        found = hits.count * self.block_size
+        found = hits.total * self.block_size
         if not self.admit(request, hits, tokens - found):
             return None
         request.move(Phase.RUNNING)

@@ -22,7 +22,7 @@ class Hits(NamedTuple):
     private: int
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         return len(self.blocks) + self.private
 
 
@@ -141,7 +141,7 @@ class PagedMemoryManager(ByName):
         `watermark` blocks are not free.
         """
         pool = self.pool
-        count = hits.count
+        count = hits.total
         idle = hits.private + sum(map(pool.idle, hits.blocks))
         have = count * self.block_size
         need = max(self.blocks_for(have + tokens) - count, 0)
@@ -165,7 +165,7 @@ class PagedMemoryManager(ByName):
         return True
 
     def grow(self, request: Request, computed: int, upto: int) -> bool:
-        """Blocks so that tokens [0, upto) have slots, of which `computed` are stored; False if there are none."""
+        """Blocks so that tokens [0, upto) have slots, `computed` of them stored; False if there are none."""
         need = self.blocks_for(upto) - len(request.table)
         if need > 0:
             if need > self.pool.free:
@@ -265,7 +265,7 @@ class PagedMemoryManager(ByName):
         return True
 
     def write_ahead(self, request: Request, stored: int) -> bool:
-        """Make the block that token `stored` goes to the request's own (copy-on-write); False if none is free."""
+        """Give the request its own copy of the block that token `stored` goes to; False if none is free."""
         at = stored // self.block_size
         if at >= len(request.table) or request.table[at] not in self.pool.extra:
             return True

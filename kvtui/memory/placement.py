@@ -66,9 +66,9 @@ class FirstFit:
 class Buddy:
     """Sizes are rounded up to powers of two; a free range merges with its buddy (start XOR size).
 
-    The memory starts as as many ranges of `largest` units as fit, then halves of it, greedily. A request takes
-    from the smallest class that has a range, the last freed first, and splits it downwards. (Kwon et al.,
-    SOSP 2023: how the Orca baselines place their reservations.)
+    The memory starts as as many ranges of `largest` units as fit, then halves of it, greedily. A request
+    takes from the smallest class that has a range, the last freed first, and splits it downwards. (Kwon et
+    al., SOSP 2023: how the Orca baselines place their reservations.)
     """
 
     def __init__(self, total: int, largest: int) -> None:

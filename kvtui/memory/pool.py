@@ -242,4 +242,5 @@ class BlockPool:
             assert self._key_of[block] == key
         assert len(self._key_of) == len(self._block_of) + sum(map(len, self._twins.values()))
         for block, place in self._place.items():
-            assert self._back[place - self._base] == block and block in self._key_of
+            assert self._back[place - self._base] == block
+            assert block in self._key_of

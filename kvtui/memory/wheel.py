@@ -18,7 +18,7 @@ class PhaseWheel:
     def __init__(self, period: int) -> None:
         self.period = period
         self._slots: list[dict[int, Request]] = [{} for _ in range(period)]
-        views = [slot.values() for slot in self._slots]
+        views: list[ValuesView[Request]] = [slot.values() for slot in self._slots]
         self._views = views + views  # any span of at most one turn is one slice
         self.count = 0
 

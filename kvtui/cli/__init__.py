@@ -1,0 +1,54 @@
+"""The command line. Commands import what they need when they run: `kvtui --version` loads neither textual nor
+numpy.
+
+Exit codes: 0 done; 2 something the user can put right (one sentence says what); 129, 130, 143 ended by
+hang-up, Ctrl-C or SIGTERM; 141 the reader of the output went away.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from kvtui import __version__
+from kvtui.cli.app import app
+from kvtui.errors import KvtuiError
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    try:
+        result = app.main(standalone_mode=False, prog_name="kvtui")
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except KvtuiError as error:
+        _complain(error.message, error.hint)
+        return error.exit_code
+    except click.UsageError as error:
+        context = error.ctx.command_path if error.ctx else "kvtui"
+        _complain(error.format_message(), f"{context} --help shows what there is")
+        return 2
+    except click.ClickException as error:
+        _complain(error.format_message(), None)
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        print("kvtui: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Nobody reads any more: say nothing, and keep the interpreter from trying again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+
+
+def _complain(message: str, hint: str | None) -> None:
+    print(f"kvtui: {message}", file=sys.stderr)
+    if hint:
+        print(f"       {hint}", file=sys.stderr)
+
+
+__all__ = ["__version__", "main"]

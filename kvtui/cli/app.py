@@ -1,0 +1,41 @@
+"""The command group: a first word that is no command is a trace to open."""
+
+from __future__ import annotations
+
+import click
+
+from kvtui import __version__
+from kvtui.cli.commands import decisions, trace, workloads
+from kvtui.cli.run import run
+
+PASSED_ON = ("--help", "-h", "--version", "--install-completion")
+
+
+class DefaultGroup(click.Group):
+    """`kvtui PATH ...` and `kvtui --option ...` mean `kvtui run ...`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and args[0] not in PASSED_ON):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    cls=DefaultGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="A trace named like a command opens as ./NAME. Shell completion: see README.md.",
+)
+@click.version_option(__version__, prog_name="kvtui", message="%(prog)s %(version)s")
+def app() -> None:
+    """Show why paged KV-cache memory wins, on your own traffic, in your terminal.
+
+    \b
+    kvtui                            the bundled chat workload, side by side
+    kvtui TRACE                      your own trace (Azure, BurstGPT, Mooncake, CSV, JSON Lines, ...)
+    kvtui TRACE --headless           the comparison as a table; add --json for data
+    kvtui --lane contiguous:pow2 --lane paged:block_size=32 --gpu h100-sxm
+    """
+
+
+for command in (run, trace, workloads, decisions):
+    app.add_command(command)

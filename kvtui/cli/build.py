@@ -1,0 +1,81 @@
+"""From command-line options to an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kvtui import catalogue
+from kvtui.errors import ConfigError
+from kvtui.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
+from kvtui.lanes import LaneSpec
+from kvtui.sizing import UTILIZATION
+from kvtui.traces import load
+from kvtui.traces.synthetic import bundled, generate, path_of, recipe
+from kvtui.traces.workload import Workload
+
+MAX_LANES = 4
+
+
+def experiment_of(options: dict[str, Any]) -> Experiment:
+    """The experiment that the options of `kvtui run` describe."""
+    workload = workload_of(options)
+    block_size = options["block_size"]
+    if block_size < 1:
+        raise ConfigError(f"block size must be at least 1 token, not {block_size}", hint="16 is usual")
+    blocks = options["blocks"]
+    if blocks is not None and blocks < 1:
+        raise ConfigError(f"a pool of {blocks} blocks holds nothing", hint="give --blocks at least 1")
+    utilization = options["utilization"]
+    return Experiment(
+        workload,
+        catalogue.model(options["model"] or DEFAULT_MODEL),
+        catalogue.gpu(options["gpu"] or DEFAULT_GPU),
+        lanes_of(options["lanes"], block_size),
+        slots=None if blocks is None else blocks * block_size,
+        max_len=options["max_len"],
+        utilization=UTILIZATION if utilization is None else utilization,
+        tp=options["tp"],
+        max_num_seqs=options["max_num_seqs"],
+        max_num_batched_tokens=options["max_num_batched_tokens"],
+        chunked_prefill=not options["no_chunked_prefill"],
+        until_s=options["until"],
+        seed=_seed(options),
+    )
+
+
+def lanes_of(texts: tuple[str, ...], block_size: int) -> tuple[LaneSpec, ...]:
+    """Lanes as asked for; `block_size` where a lane does not say its own."""
+    if len(texts) > MAX_LANES:
+        raise ConfigError(f"{len(texts)} lanes are more than the {MAX_LANES} that fit side by side")
+    default = LaneSpec("", block_size=block_size)
+    specs = tuple(LaneSpec.parse(text, default=default) for text in texts)
+    return specs or tuple(LaneSpec(lane.manager, block_size=block_size) for lane in DEFAULT_LANES)
+
+
+def workload_of(options: dict[str, Any]) -> Workload:
+    """The trace: a bundled name where no such file exists, else a file or standard input."""
+    source = options["trace"]
+    name = source if source in bundled() and not Path(source).exists() else None
+    if name is None:
+        if options["seed"] is not None:
+            raise ConfigError(
+                "--seed makes a bundled workload anew, and a trace is what it is",
+                hint=f"bundled: {', '.join(bundled())}",
+            )
+        return load(
+            source,
+            limit=options["limit"],
+            block_size=options["trace_block_size"],
+            keep_failed=options["keep_failed"],
+        )
+    if options["seed"] is not None:
+        workload = generate(recipe(name), seed=options["seed"])
+        return workload if options["limit"] is None else workload.head(options["limit"])
+    return load(str(path_of(name)), limit=options["limit"])
+
+
+def _seed(options: dict[str, Any]) -> int | None:
+    if options["seed"] is not None:
+        return int(options["seed"])
+    return recipe(options["trace"]).seed if options["trace"] in bundled() else None

@@ -1,0 +1,94 @@
+"""The smaller commands: trace, workloads, decisions."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import click
+
+
+@click.group()
+def trace() -> None:
+    """Look at a request trace."""
+
+
+@trace.command("info")
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N requests.")
+@click.option("--block-size", type=click.IntRange(1), metavar="N", help="Tokens a prefix hash covers.")
+@click.option("--keep-failed", is_flag=True, help="Keep rows without an answer as prefill only.")
+def trace_info(
+    file: str, as_json: bool, limit: int | None, block_size: int | None, keep_failed: bool
+) -> None:
+    """What FILE (or -) holds: format, requests, lengths, burstiness, and what was assumed to read it.
+
+    \b
+    kvtui trace info requests.csv
+    kvtui trace info requests.jsonl.gz --json
+    """
+    from kvtui.cli.build import workload_of
+    from kvtui.traces.info import info, render
+
+    options = {
+        "trace": file,
+        "limit": limit,
+        "trace_block_size": block_size,
+        "keep_failed": keep_failed,
+        "seed": None,
+    }
+    facts = info(workload_of(options))
+    click.echo(json.dumps(facts, indent=2) if as_json else render(facts))
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+def workloads(as_json: bool) -> None:
+    """List the bundled workloads with their statistics.
+
+    \b
+    kvtui workloads
+    """
+    from kvtui.traces import load
+    from kvtui.traces.info import info
+    from kvtui.traces.synthetic import bundled, path_of, recipe
+
+    rows = {name: info(load(str(path_of(name)))) | {"about": recipe(name).about} for name in bundled()}
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    click.echo("name           requests  span s  prompt mean/p99  output mean/p99  hit ceiling")
+    for name, facts in rows.items():
+        prompt, output, ceiling = facts["prompt"], facts["output"], facts["hit_rate_ceiling"]
+        lengths = [f"{p['mean']:,.0f} / {p['p99']:,.0f}" for p in (prompt, output)]
+        share = "n/a" if ceiling is None else f"{ceiling:.1%}"
+        click.echo(
+            f"{name:<14} {facts['requests']:>8,}  {facts['span_s']:>6,.0f}  {lengths[0]:>15}  {lengths[1]:>15}"
+            f"  {share:>11}\n{'':14} {facts['about']}"
+        )
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("trace_file", metavar="TRACE", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="JSON Lines, or .gz")
+@click.option("--vllm", default=None, metavar="RELEASE", help="Rules of this release (0.32).")
+def decisions(config: Path, trace_file: Path, output: Path, vllm: str | None) -> None:
+    """Write the engine's decisions for a recorded case, one JSON object a step.
+
+    \b
+    kvtui decisions config.json trace.jsonl -o decisions.jsonl.gz
+    """
+    from kvtui.decisions import decide, read_case
+    from kvtui.errors import ConfigError
+    from kvtui.rules import NEWEST
+
+    if output.exists():
+        raise ConfigError(f"{output} exists and is not overwritten", hint="choose another name or remove it")
+    case = read_case(config, trace_file)
+    opener = gzip.open if output.suffix == ".gz" else open
+    with opener(output, "xt", encoding="utf-8") as stream:
+        for line in decide(*case, vllm=vllm or NEWEST):
+            stream.write(json.dumps(line, separators=(",", ":")) + "\n")

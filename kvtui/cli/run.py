@@ -1,0 +1,118 @@
+"""`kvtui run`: replay a trace side by side, on the screen or headless."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvtui.experiment import Experiment, Lane
+
+NO_TERMINAL = "no full screen here ({}): the summary instead"
+
+
+@click.command()
+@click.argument("trace", default="chat", metavar="[TRACE]")
+@click.option("--headless", is_flag=True, help="No screen: print the comparison as a table.")
+@click.option("--json", "as_json", is_flag=True, help="With --headless: print it as JSON.")
+@click.option(
+    "--lane",
+    "lanes",
+    multiple=True,
+    metavar="NAME[:key=value,...]",
+    help="A lane, up to four: contiguous[:max|pow2|exact,first-fit|buddy] or "
+    "paged[:block_size=N,prefix_cache=off,kv_dtype=fp8]. Default: contiguous and paged.",
+)
+@click.option("--model", default=None, metavar="ID", help="Model of the catalogue (llama-3.1-8b).")
+@click.option("--gpu", default=None, metavar="ID", help="GPU of the catalogue (a10g).")
+@click.option(
+    "--tp", default=1, show_default=True, type=click.IntRange(1), help="GPUs the model is split over."
+)
+@click.option("--blocks", type=int, metavar="N", help="Pool of N blocks, whatever the GPU.")
+@click.option(
+    "--block-size", default=16, show_default=True, type=int, metavar="N", help="Tokens a block, all lanes."
+)
+@click.option("--max-len", type=int, metavar="N", help="Maximum length of a request, prompt and answer.")
+@click.option(
+    "--gpu-memory-utilization", "utilization", type=float, metavar="X", help="Share of the GPU (0.95)."
+)
+@click.option("--max-num-seqs", type=click.IntRange(1), metavar="N", help="Requests at once at most.")
+@click.option("--max-num-batched-tokens", type=click.IntRange(1), metavar="N", help="Token budget of a step.")
+@click.option("--no-chunked-prefill", is_flag=True, help="A prompt is computed in one step or not at all.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N requests.")
+@click.option("--until", type=float, metavar="SECONDS", help="Cut the run at this virtual time.")
+@click.option("--keep-failed", is_flag=True, help="Replay rows without an answer as prefill only.")
+@click.option("--trace-block-size", type=click.IntRange(1), metavar="N", help="Tokens a prefix hash covers.")
+@click.option("--seed", type=int, metavar="N", help="Make a bundled workload anew from this seed.")
+@click.option(
+    "--speed", default=4.0, show_default=True, type=float, help="Virtual seconds a second on screen."
+)
+@click.option(
+    "--theme", default="dark", show_default=True, type=click.Choice(["dark", "light", "high-contrast"])
+)
+@click.option("--ascii", is_flag=True, help="Draw with ASCII characters only.")
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
+def run(**options: Any) -> int:
+    """Replay TRACE (a file, - for standard input, or a bundled workload) on all lanes.
+
+    \b
+    kvtui run chat
+    kvtui run trace.csv --headless --json
+    kvtui run article --headless
+    """
+    if options["as_json"] and not options["headless"]:
+        raise click.UsageError("--json goes with --headless")
+    from kvtui.cli.build import experiment_of
+
+    experiment = experiment_of(options)
+    if options["headless"]:
+        return _headless(experiment, as_json=options["as_json"])
+    from kvtui.tui.terminal import terminal_problem
+
+    problem = terminal_problem()
+    if problem:
+        print(f"kvtui: {NO_TERMINAL.format(problem)}", file=sys.stderr)
+        return _headless(experiment, as_json=False)
+    from kvtui.tui import run as show
+
+    return show(
+        experiment,
+        speed=options["speed"],
+        theme=options["theme"],
+        ascii=options["ascii"],
+        mouse=not options["no_mouse"],
+    )
+
+
+def _headless(experiment: Experiment, *, as_json: bool) -> int:
+    from kvtui import article
+    from kvtui.cli.progress import Progress
+    from kvtui.report import summary
+    from kvtui.table import table
+
+    lanes = experiment.build(watched=False)
+    interrupted = False
+    try:
+        _run(lanes, Progress(len(experiment.workload)))
+    except KeyboardInterrupt:
+        interrupted = True
+        print("kvtui: interrupted; this is how far it came", file=sys.stderr)
+    report = summary(experiment, lanes)
+    if experiment.workload.name == article.NAME:
+        report["article"] = article.report()
+    print(json.dumps(report, indent=2) if as_json else table(report))
+    return 130 if interrupted else 0
+
+
+def _run(lanes: Sequence[Lane], progress: Any) -> None:
+    with progress:
+        for lane in lanes:
+            while lane.step(progress.STEPS):
+                progress.show(
+                    lane.info.name, lane.engine.results.finished + len(lane.engine.results.refusals)
+                )

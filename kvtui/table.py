@@ -1,0 +1,116 @@
+"""The headless comparison as a table: one row a figure, one column a lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from textwrap import wrap
+from typing import Any
+
+Lane = dict[str, Any]
+Row = tuple[str, Callable[[Lane], str]]
+GIB = 2**30
+
+ROWS: tuple[Row | None, ...] = (
+    ("running at once, mean", lambda x: f"{x['batch']['mean']:.1f}"),
+    ("running at once, peak", lambda x: f"{x['batch']['peak']:,}"),
+    None,
+    ("finished", lambda x: f"{x['requests']['finished']:,} of {x['requests']['total']:,}"),
+    ("rejected", lambda x: f"{x['requests']['rejected']:,}"),
+    ("unfinished", lambda x: f"{x['requests']['unfinished']:,}"),
+    ("preemptions", lambda x: f"{x['requests']['preemptions']:,}"),
+    None,
+    ("KV pool", lambda x: f"{x['kv']['pool_tokens']:,} slots"),
+    ("", lambda x: f"{x['kv']['pool_bytes'] / GIB:.2f} GiB"),
+    ("  stored", lambda x: _share(x, "token_states_pct")),
+    ("  held for later", lambda x: _share(x, "reserved_pct")),
+    ("  never used", lambda x: _share(x, "internal_pct")),
+    ("  holes", lambda x: _share(x, "external_pct")),
+    ("  block ends", lambda x: _share(x, "tail_pct")),
+    ("  cached", lambda x: _share(x, "cached_pct")),
+    ("  free", lambda x: _share(x, "free_pct")),
+    ("prefix hit rate", lambda x: _rate(x["prefix"]["hit_rate"])),
+    None,
+    ("first token p50", lambda x: _time(x["latency"]["ttft_s"]["p50"])),
+    ("first token p99", lambda x: _time(x["latency"]["ttft_s"]["p99"])),
+    ("each further token p50", lambda x: _time(x["latency"]["tpot_s"]["p50"])),
+    ("each further token p99", lambda x: _time(x["latency"]["tpot_s"]["p99"])),
+    ("whole request p50", lambda x: _time(x["latency"]["e2e_s"]["p50"])),
+    ("whole request p99", lambda x: _time(x["latency"]["e2e_s"]["p99"])),
+    ("tokens/s", lambda x: f"{x['throughput']['output_tokens_per_s']:,.0f}"),
+    ("time", lambda x: f"{x['time_s']:,.1f} s"),
+    ("steps", lambda x: f"{x['steps']:,}"),
+)
+WIDTH = 22  # of a label
+COLUMN = 16
+
+
+def table(report: dict[str, Any]) -> str:
+    """The report of a run as plain text."""
+    lanes: Sequence[Lane] = report["lanes"]
+    lines = [*_head(report), "", " " * WIDTH + "".join(f"{x['name']:>{COLUMN}}" for x in lanes)]
+    lines += [_row(row, lanes) for row in ROWS]
+    lines += ["", report["verdict"], *_remarks(report)]
+    if "article" in report:
+        lines += ["", *_article(report["article"])]
+    return "\n".join(lines)
+
+
+def _row(row: Row | None, lanes: Sequence[Lane]) -> str:
+    if row is None:
+        return ""
+    label, figure = row
+    return f"{label:<{WIDTH}}" + "".join(f"{figure(x):>{COLUMN}}" for x in lanes)
+
+
+def _article(static: dict[str, Any]) -> list[str]:
+    lines = [f"The static count of the article, over {static['seeds']:,} seeds:"]
+    for name in ("contiguous", "paged"):
+        median, least, most = (static[name][key] for key in ("median", "least", "most"))
+        lines.append(f"  {name:<12} {median:g} fit at once at full length ({least} to {most})")
+    lines.append(f"  ratio        {static['ratio']:.1f}x")
+    return [*lines, "", *wrap(static["explanation"], 100)]
+
+
+def _head(report: dict[str, Any]) -> list[str]:
+    trace, config = report["trace"], report["config"]
+    gpu = (
+        config["gpu"] if config["tensor_parallel"] == 1 else f"{config['tensor_parallel']} x {config['gpu']}"
+    )
+    left_out = sum(x["count"] for x in trace["left_out"])
+    requests = f"{trace['requests']:,} requests" + (f" ({left_out:,} rows left out)" if left_out else "")
+    return [
+        f"{trace['name']}: {requests} over {trace['span_s']:,.1f} s",
+        f"{config['model']} on {gpu}, simulated; requests of up to {config['max_len']:,} tokens",
+    ]
+
+
+def _remarks(report: dict[str, Any]) -> list[str]:
+    lines = []
+    for lane in report["lanes"]:
+        lines += [f"{lane['name']}: {_rejection(x)}" for x in lane["rejections"]]
+        lines += [f"{lane['name']}: {note}" for note in lane["notes"]]
+    assumed = [*report["trace"]["assumed"], *report["config"]["assumed"]]
+    lines += [f"assumed: {text}" for text in assumed]
+    lines += [f"left out: {x['count']:,} rows, {x['reason']}" for x in report["trace"]["left_out"]]
+    return ["", *lines] if lines else []
+
+
+def _rejection(entry: dict[str, Any]) -> str:
+    return (
+        f"{entry['count']:,} rejected: {entry['reason']} (the first, request {entry['first']}, needs "
+        f"{entry['needed']:,} {entry['unit']}, there are {entry['available']:,})"
+    )
+
+
+def _share(lane: Lane, key: str) -> str:
+    return f"{lane['kv'][key]:.1f}%"
+
+
+def _rate(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.1%}"
+
+
+def _time(value: float | None) -> str:
+    if value is None:
+        return "n/a"
+    return f"{value * 1000:,.0f} ms" if value < 1 else f"{value:,.1f} s"
