@@ -71,7 +71,9 @@ class Camera:
         now = engine.now_ps
         self._ops += self._log.drain()
         for request in plan.finished:
-            self._note(now, EventKind.FINISHED, request, request.generated, (now - request.arrival) // PS_PER_MS)
+            self._note(
+                now, EventKind.FINISHED, request, request.generated, (now - request.arrival) // PS_PER_MS
+            )
         running = len(engine.scheduler.running)
         if running != self._batch[-1][1]:
             self._batch.append((seconds(now), running))

@@ -56,7 +56,9 @@ class PagedCells:
         batch = list(running)
         self._adopt(batch)
         stored = np.where(self._state >= Cell.CACHED, self._size, 0).astype(np.int32)
-        partial = [(r.table[-1] - 1, r.stored(step) - (len(r.table) - 1) * self._size) for r in batch if r.table]
+        partial = [
+            (r.table[-1] - 1, r.stored(step) - (len(r.table) - 1) * self._size) for r in batch if r.table
+        ]
         if partial:
             ids, fill = np.array(partial).T
             stored[ids] = fill

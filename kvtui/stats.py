@@ -28,9 +28,7 @@ def shares(parts: Sequence[int], whole: int, digits: int = SHARE_DIGITS) -> list
     return [(q + (i in extra)) / unit for i, (q, _) in enumerate(quotients)]
 
 
-def split(
-    *, stored: int, final: int, held: int, hole: int, cached: int, free: int, reserves: bool
-) -> Split:
+def split(*, stored: int, final: int, held: int, hole: int, cached: int, free: int, reserves: bool) -> Split:
     """Where memory is. Slots, or slots x time; `free` includes `hole` and `cached`, `held` includes `stored`.
 
     A manager that `reserves` holds slots for tokens to come (up to `final`) and some that none will fill;
