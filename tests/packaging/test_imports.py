@@ -15,9 +15,10 @@ SCREEN = ("textual", "rich", "click")
 ON_DEMAND = ("torch", "zmq", "distributed")
 
 SCREEN_SIDE = ("tui", "__main__", "cli")
-# Readers know dates and backends know clocks. Everything else takes part in deciding what a run does.
-EDGE = (*SCREEN_SIDE, "traces", "backends")
-IMPURE = ("asyncio", "time", "random", "datetime", "numpy.random", "kvtui.backends")
+# Readers know dates, backends and the player know the clock. Everything else decides what happens in a run.
+EDGE = (*SCREEN_SIDE, "traces", "backends", "player")
+CLOCK_AND_CHANCE = ("asyncio", "time", "random", "datetime", "numpy.random")
+IMPURE = (*CLOCK_AND_CHANCE, *(f"kvtui.{area}" for area in EDGE if area != "traces"))
 
 
 def area(module: str) -> str:
