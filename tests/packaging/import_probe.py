@@ -1,7 +1,8 @@
 """Import modules one by one, each in a process that has loaded none of them, and tell what they reach for.
 
-Reads {module: [watched package, ...]} as JSON from standard input and writes {module: [finding, ...]} for
-the modules with findings. Each module gets a fork of one interpreter: as clean as a new one, but at once.
+Reads rings of modules as JSON from standard input, [{preload: [package], watch: [package], modules: [name]}],
+and writes {module: [finding, ...]} for the modules with findings. Each module gets a fork of one interpreter:
+as clean as a new one, but at once. What a ring preloads, slow and allowed, stays loaded for the next ring.
 Attempts count, found or not: an import guarded by try/except shows even where the package is missing.
 """
 
@@ -12,9 +13,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-
-import numpy  # noqa: F401  loaded once here, since most modules use it and it is the slow part
+from collections.abc import Iterator, Sequence
 
 
 class Watch:
@@ -52,7 +51,13 @@ def in_fork(module: str, packages: Sequence[str]) -> list[str]:
     return result
 
 
+def probe(rings: Sequence[dict[str, list[str]]]) -> Iterator[tuple[str, list[str]]]:
+    for ring in rings:
+        for package in ring["preload"]:
+            importlib.import_module(package)
+        for module in ring["modules"]:
+            yield module, in_fork(module, ring["watch"])
+
+
 if __name__ == "__main__":
-    asked: dict[str, list[str]] = json.load(sys.stdin)
-    told = {module: in_fork(module, packages) for module, packages in asked.items()}
-    json.dump({module: found for module, found in told.items() if found}, sys.stdout)
+    json.dump({module: found for module, found in probe(json.load(sys.stdin)) if found}, sys.stdout)
