@@ -46,7 +46,7 @@ class _Rows:
             return usual
         if fits:
             return next((size for size in fits if size >= all_named), fits[0])
-        return all_named if lowest <= all_named <= highest else self._tolerate(usual)
+        return all_named if lowest <= all_named <= min(highest, max(_POWERS)) else self._tolerate(usual)
 
     def _tolerate(self, usual: int) -> int:
         """A size that fits all but a few rows, or the usual one where ids name only part of the prompts."""

@@ -60,10 +60,10 @@ def to_ns(times: Numbers, *, unit: int) -> Ints:
 
 
 def check_gaps(times: Numbers, line: Ints, *, unit: int, source: Source) -> None:
-    """Refuse a file whose sorted arrivals jump by more than a year: two clocks in one column."""
+    """Refuse arrivals that jump by more than a year, or go on for a hundred: two clocks in one column."""
     order = np.argsort(times.whole, kind="stable")
     gaps = np.diff(times.whole[order].astype(np.float64)) * unit
-    if gaps.max(initial=0.0) <= _YEAR_NS:
+    if gaps.max(initial=0.0) <= _YEAR_NS and gaps.sum() <= 100 * _YEAR_NS:
         return
     raise source.error(
         f"this arrival comes {gaps.max() / _YEAR_NS:,.0f} years after the one before it.",

@@ -20,6 +20,7 @@ Bools = NDArray[np.bool_]
 
 BILLION = 1_000_000_000
 _DIGITS = 19  # decimal digits of the largest 64-bit integer
+_LARGEST = 2**62  # that is read one by one
 DOT, _ZERO = ord("."), ord("0")
 
 
@@ -134,6 +135,6 @@ def _decimal(text: str) -> tuple[int, int] | None:
         value = Decimal(text)
     except InvalidOperation:
         return None
-    if not value.is_finite() or abs(value) >= 2**62:
+    if not value.is_finite() or not -_LARGEST < value < _LARGEST:
         return None
     return divmod(round(value * BILLION), BILLION)

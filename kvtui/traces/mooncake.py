@@ -21,8 +21,10 @@ _TIME, _PROMPT, _OUTPUT, _IDS = "timestamp", "input_length", "output_length", "h
 def matches(sample: Sample) -> bool:
     if sample.tabular or not sample.has(_PROMPT, _OUTPUT) or sample.has("chat_id"):
         return False
-    lists = all(isinstance(record.get(_IDS, []), list) for record in sample.records)
-    return lists and (sample.has(_TIME) or sample.has(_IDS))
+    by_kind = any(
+        isinstance(ids, dict) for ids in sample.column(_IDS)
+    )  # other traces name ids by kind of text
+    return not by_kind and (sample.has(_TIME) or sample.has(_IDS))
 
 
 def read(source: Source, sample: Sample, options: Options) -> Workload:
@@ -60,11 +62,10 @@ def _block_size(source: Source, batch: Batch, kept: Ints, size: int | None) -> i
         if stated is None:
             continue
         if type(stated) is not int or stated < 1 or stated != (size or stated):
+            before = f" and {size} in the rows before" if size else ""
+            message = f"block_size is {stated!r} here{before}."
             raise source.error(
-                f"block_size {stated!r} "
-                + (f"after {size} in the rows before." if size else "is no number of tokens."),
-                line=int(batch.line[place]),
-                hint="one file has one block size",
+                message, line=int(batch.line[place]), hint="a file has one block size, in tokens"
             )
         size = stated
     return size

@@ -97,7 +97,10 @@ def _array(source: Source, at: int) -> Iterator[tuple[int, Record | None]]:
         except (ValueError, RecursionError) as error:
             if not _ends_with(text, "]"):
                 raise source.error("the array of rows is cut off.", line=line, hint=_AGAIN) from None
-            raise source.error(f"not valid JSON: {error}.", hint="rows may also stand one a line") from None
+            line, what = getattr(error, "lineno", line), getattr(error, "msg", str(error))
+            raise source.error(
+                f"not valid JSON: {what}.", line=line, hint="rows may also stand one a line"
+            ) from None
         yield line, value if isinstance(value, dict) else None
     rest = _skip(text, at + 1)
     if rest < len(text):

@@ -60,11 +60,11 @@ def open_source(where: str) -> Source:
     label = "standard input" if where == STDIN else where
     raw = _read_stdin() if where == STDIN else _read_file(where)
     digest = hashlib.sha256(raw).hexdigest()
-    data = _unpack(raw, label=label) if raw.startswith(_GZIP) else raw
+    data = (_unpack(raw, label=label) if raw.startswith(_GZIP) else raw).removeprefix(_UTF8_BOM)
     if not data[:LOOK].strip() and not data.strip():
         raise TraceError("the file is empty.", path=label, hint="check that it was written and copied whole")
     _refuse_what_is_not_text(data, label=label)
-    return Source(label=label, name=_short(where), data=data.removeprefix(_UTF8_BOM), sha256=digest)
+    return Source(label=label, name=_short(where), data=data, sha256=digest)
 
 
 def _short(where: str) -> str:
@@ -131,7 +131,7 @@ def _refuse_what_is_not_text(data: bytes, *, label: str) -> None:
         if data.startswith(magic):
             raise TraceError(f"this is {what}.", path=label, hint=remedy)
     head = data[:LOOK]
-    if head.removeprefix(_UTF8_BOM).lstrip()[:9].lower().startswith((b"<!doctype", b"<html")):
+    if head.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")):
         raise TraceError(
             "this is a web page, not a trace.", path=label, hint="download the raw file behind the page"
         )

@@ -48,7 +48,13 @@ class Table:
         self._start = source.data.find(b"\n", self._first) + 1 or len(source.data)
         header = source.data[self._first : self._start].decode("utf-8", "replace").strip()
         self._delimiter = max(_DELIMITERS, key=header.count)
-        self.columns = tuple(name.strip() for name in next(csv.reader([header], delimiter=self._delimiter)))
+        self.columns = tuple(name.strip() for name in self._names(header))
+
+    def _names(self, header: str) -> list[str]:
+        try:
+            return next(csv.reader([header], delimiter=self._delimiter))
+        except csv.Error:  # no header at all, then: show what is there
+            return header.split(self._delimiter)
 
     def pieces(self) -> Iterator[Piece]:
         """All rows in file order but blank lines. A row with too few or too many fields has empty ones."""
