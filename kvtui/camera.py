@@ -36,6 +36,7 @@ class Camera:
         self._batch: list[tuple[float, int]] = [(0.0, 0)]
         self._ops: list[Op] = []  # since the last frame
         self._copied: tuple[int, ...] = ()
+        self._forgotten = 0  # evicted blocks that others could have met, up to the last step
         engine.observer = self
 
     # ---- watching
@@ -63,8 +64,10 @@ class Camera:
                 self._note(now, EventKind.HIT, request, hit, request.known)
             held = self._held(request) // self._manager.block_size
             self._note(now, EventKind.ADMITTED, request, request.known - hit, held)
-        for taker, blocks in _evictions(ops):
-            self._events.append(Event(seconds(now), plan.step, EventKind.EVICTED, taker, blocks, taker))
+        if self._manager.forgotten > self._forgotten:
+            lost, taker = self._manager.forgotten - self._forgotten, _evictor(ops)
+            self._events.append(Event(seconds(now), plan.step, EventKind.EVICTED, taker, lost, taker))
+            self._forgotten = self._manager.forgotten
         self._copied = tuple(op.blocks[1] for op in ops if op.kind is OpKind.COPY)
 
     def updated(self, engine: Engine, plan: Plan) -> None:
@@ -125,12 +128,11 @@ class Camera:
         return request.reserved or len(request.table) * self._manager.block_size
 
 
-def _evictions(ops: list[Op]) -> Iterator[tuple[int, int]]:
-    """(request, cached blocks that lost their content for it) of one step."""
-    lost = 0
+def _evictor(ops: list[Op]) -> int:
+    """The first request of a step that took blocks which were cached."""
+    evicted = False
     for op in ops:
-        if op.kind is OpKind.EVICT:
-            lost += len(op.blocks)
-        elif lost and op.kind is OpKind.TAKE:
-            yield op.owner, lost
-            lost = 0
+        evicted = evicted or op.kind is OpKind.EVICT
+        if evicted and op.kind is OpKind.TAKE:
+            return op.owner
+    raise AssertionError("an eviction without a taker")

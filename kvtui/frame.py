@@ -47,7 +47,7 @@ class Event(NamedTuple):
     PREEMPTED blocks given back, number of the request that needed them
     FINISHED  tokens generated, milliseconds since arrival
     REJECTED  blocks (slots) it would need, blocks (slots) there are
-    EVICTED   cached blocks that lost their content in this step, request that took them
+    EVICTED   cached blocks that lost what others could have met, request that took them
     """
 
     time_s: float

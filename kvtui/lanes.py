@@ -69,7 +69,7 @@ class LaneSpec:
     @property
     def options(self) -> str:
         """What differs from the default, as `parse` reads it."""
-        default = LaneSpec(self.manager)
+        default = LaneSpec(self.manager, self.manager)
         changed = [
             f"{f.name}={_text(getattr(self, f.name))}"
             for f in fields(self)

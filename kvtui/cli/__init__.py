@@ -18,20 +18,27 @@ from kvtui.errors import KvtuiError
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+COMPLETION = "_KVTUI_COMPLETE"  # set by the shell's completion script
 
 
 def main() -> int:
     """Run the command line and return its exit code."""
+    if COMPLETION in os.environ:
+        app.main(prog_name="kvtui")
     try:
-        result = app.main(standalone_mode=False, prog_name="kvtui")
+        # Not app.main(): it would answer a broken pipe with exit code 1.
+        with app.make_context("kvtui", sys.argv[1:]) as context:
+            result = app.invoke(context)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except KvtuiError as error:
         _complain(error.message, error.hint)
         return error.exit_code
     except click.UsageError as error:
-        context = error.ctx.command_path if error.ctx else "kvtui"
-        _complain(error.format_message(), f"{context} --help shows what there is")
+        command = error.ctx.command_path if error.ctx else "kvtui"
+        _complain(error.format_message(), f"{command} --help shows what there is")
         return 2
     except click.ClickException as error:
         _complain(error.format_message(), None)

@@ -27,7 +27,7 @@ class ContiguousMemoryManager(ByName):
     prefix_cache = False
     uniform = True
     reserves = True
-    evictions = 0
+    evictions = forgotten = 0
 
     def __init__(
         self,

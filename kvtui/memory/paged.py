@@ -79,6 +79,11 @@ class PagedMemoryManager(ByName):
         return self.pool.evictions
 
     @property
+    def forgotten(self) -> int:
+        """Of the evicted blocks, how many another request could have met."""
+        return self.pool.forgotten
+
+    @property
     def uniform(self) -> bool:
         """Whether blocks without content are all handed out before any with content."""
         return self.pool.uniform

@@ -31,7 +31,8 @@ class BlockPool:
         self.lifo = lifo
         self.log: OpLog | None = None
         self.free = n
-        self.evictions = 0
+        self.evictions = 0  # cached blocks that lost their content
+        self.forgotten = 0  # of these, how many others could have met
         self.shared = 0  # references beyond the first, over all blocks
         self.extra: dict[int, int] = {}  # block -> references beyond the first
         self._stack: list[int] = []
@@ -139,6 +140,7 @@ class BlockPool:
         return ids
 
     def _forget(self, block: int) -> None:
+        self.forgotten += 1
         key = self._key_of.pop(block)
         twins = self._twins.get(key)
         if twins is None:

@@ -34,6 +34,11 @@ class MemoryManager(Protocol):
         ...
 
     @property
+    def forgotten(self) -> int:
+        """Of the evicted blocks, how many another request could have met."""
+        ...
+
+    @property
     def uniform(self) -> bool:
         """Whether blocks without content are all handed out before any with content."""
         ...

@@ -1,0 +1,71 @@
+"""The smaller commands."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import complaint, kvtui
+from tests.shared import SHARED, needs_shared
+
+
+def test_version_and_help() -> None:
+    assert kvtui("--version").stdout.startswith("kvtui 0.")
+    text = kvtui("--help").stdout
+    assert "bundled chat workload" in text
+    assert len(text.splitlines()) <= 24
+    for command in (["run"], ["trace", "info"], ["workloads"], ["decisions"]):
+        assert f"kvtui {' '.join(command)}" in kvtui(*command, "--help").stdout
+
+
+def test_workloads() -> None:
+    rows = json.loads(kvtui("workloads", "--json").stdout)
+    assert list(rows) == [
+        "article",
+        "chat",
+        "code",
+        "classify",
+        "shared-prefix",
+        "agent",
+        "documents",
+        "burst",
+    ]
+    table = kvtui("workloads").stdout
+    assert all(name in table for name in rows)
+
+
+@needs_shared
+def test_trace_info() -> None:
+    file = str(SHARED / "traces" / "azure2023_conv_rows0000-1499.csv")
+    facts = json.loads(kvtui("trace", "info", file, "--json").stdout)
+    assert {"format", "requests", "left_out", "span_s", "cv", "prompt", "output", "hit_rate_ceiling"} <= set(
+        facts
+    )
+    assert facts["requests"] == 1500
+    assert facts["hit_rate_ceiling"] is None
+    assert "1,500 requests" in kvtui("trace", "info", file).stdout
+
+
+@needs_shared
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
+def test_decisions_are_the_recorded_ones(tmp_path: Path, suffix: str) -> None:
+    case, out = SHARED / "vllm-decisions" / "07-priority", tmp_path / f"out.{suffix}"
+    args = ("decisions", str(case / "config.json"), str(case / "trace.jsonl"), "-o", str(out))
+    assert kvtui(*args).returncode == 0
+    compare = [
+        sys.executable,
+        str(case.parent / "compare_decisions.py"),
+        str(case / "decisions.jsonl.gz"),
+        str(out),
+    ]
+    done = subprocess.run([*compare, "--level", "all"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    opener = gzip.open if suffix.endswith("gz") else open
+    with opener(out, "rt") as stream:
+        assert sum(1 for _ in stream) == 312
+    assert "not overwritten" in complaint(*args)

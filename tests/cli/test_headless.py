@@ -1,0 +1,216 @@
+"""The headless run: a table, stable JSON, the same bytes from the same input."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.run import KVTUI, complaint, kvtui
+from tests.shared import SHARED, needs_shared
+
+SHARES = ("token_states", "reserved", "internal", "external", "tail", "cached", "free")
+TRACE = "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,200,20\n2,300,5\n"
+
+
+def report(*args: str, **options: Any) -> dict[str, Any]:
+    done = kvtui(*args, "--headless", "--json", **options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def chat() -> dict[str, Any]:
+    return report("chat")
+
+
+def test_the_default_scene(chat: dict[str, Any]) -> None:
+    contiguous, paged = chat["lanes"]
+    assert chat["config"]["model"] == "llama-3.1-8b"
+    assert chat["config"]["gpu"] == "a10g"
+    assert contiguous["batch"]["peak"] == 19
+    assert 60 <= paged["batch"]["peak"] <= 90
+    assert 2400 <= paged["kv"]["blocks"] <= 2600
+    assert paged["requests"]["preemptions"] > 0
+
+
+def test_the_interface(chat: dict[str, Any]) -> None:
+    assert set(chat) >= {"schema", "kvtui", "trace", "config", "lanes"}
+    assert chat["schema"] == 1
+    for lane in chat["lanes"]:
+        assert set(lane["requests"]) == {"total", "finished", "rejected", "unfinished", "preemptions"}
+        assert set(lane["latency"]) == {"ttft_s", "tpot_s", "e2e_s"}
+        assert set(lane["latency"]["ttft_s"]) == {"mean", "p50", "p90", "p99", "n"}
+        assert set(lane["prefix"]) >= {"query_tokens", "hit_tokens", "hit_rate"}
+        assert set(lane["throughput"]) == {"output_tokens_per_s", "requests_per_s"}
+        assert {"name", "manager", "batch", "kv", "time_s", "steps"} <= set(lane)
+        shares = [lane["kv"][f"{part}_pct"] for part in SHARES]
+        assert sum(round(1000 * x) for x in shares) == 100_000
+        requests = lane["requests"]
+        assert requests["finished"] + requests["rejected"] + requests["unfinished"] == requests["total"]
+        assert lane["latency"]["e2e_s"]["n"] == requests["finished"]
+
+
+def test_same_input_same_bytes(chat: dict[str, Any]) -> None:
+    assert kvtui("--headless", "--json", PYTHONHASHSEED="7").stdout == json.dumps(chat, indent=2) + "\n"
+
+
+def test_fixed_lengths_gain_little() -> None:
+    assert "wins little on this traffic" in kvtui("classify", "--headless").stdout
+
+
+def test_the_article() -> None:
+    table = kvtui("run", "article", "--headless").stdout
+    assert "19 fit at once at full length (19 to 19)" in table
+    assert "37 fit at once at full length" in table
+    assert "Runs together" in table
+    static = report("article")["article"]
+    assert static["contiguous"] == {"median": 19, "least": 19, "most": 19}
+    assert static["paged"]["median"] == 37
+    assert 24 <= static["paged"]["least"] < 31
+    assert 48 < static["paged"]["most"] <= 58
+
+
+def test_standard_input_and_gzip(tmp_path: Path) -> None:
+    file = tmp_path / "trace.csv.gz"
+    file.write_bytes(gzip.compress(TRACE.encode()))
+    from_file, from_pipe = report(str(file)), report("-", stdin=TRACE.encode())
+    assert from_file["lanes"] == from_pipe["lanes"]
+    assert from_file["trace"]["requests"] == 3
+
+
+def test_lanes_hardware_and_pool(tmp_path: Path) -> None:
+    file = tmp_path / "trace.csv"
+    file.write_text(TRACE)
+    lanes = report(
+        str(file), "--blocks", "100", "--lane", "contiguous:exact,buddy", "--lane", "paged:32", "--lane",
+        "paged:block_size=8,prefix_cache=off,name=small", "--gpu", "h100-sxm", "--max-len", "512",
+    )["lanes"]  # fmt: skip
+    assert [x["name"] for x in lanes] == ["contiguous", "paged", "small"]
+    assert [x["kv"]["block_size"] for x in lanes] == [16, 32, 8]
+    assert {x["kv"]["pool_tokens"] for x in lanes} == {1600}
+
+
+def test_a_run_that_is_cut_says_so() -> None:
+    for lane in report("chat", "--until", "20")["lanes"]:
+        assert lane["requests"]["unfinished"] > 0
+        assert 20 <= lane["time_s"] < 21
+
+
+def test_never_served_is_counted_with_its_reason(tmp_path: Path) -> None:
+    file = tmp_path / "trace.csv"
+    file.write_text(TRACE)
+    table = kvtui(str(file), "--headless", "--blocks", "15", "--max-len", "1000", "--lane", "paged").stdout
+    assert (
+        "1 rejected: never fits into the pool (the first, request 2, needs 19 blocks, there are 15)" in table
+    )
+
+
+def test_a_shared_prefix_below_one_block_is_noted(tmp_path: Path) -> None:
+    rows = [
+        json.dumps(
+            {"timestamp": i * 1000, "input_length": 280, "output_length": 4, "hash_ids": [0, 1, 2, i + 10]}
+        )
+        for i in range(50)
+    ]
+    file = tmp_path / "trace.jsonl"
+    file.write_text("\n".join(rows))
+    options = (str(file), "--trace-block-size", "80", "--blocks", "400", "--lane")
+    (large,) = report(*options, "paged:784")["lanes"]
+    assert large["prefix"]["hit_tokens"] == 0
+    assert large["notes"] == [
+        "no prefix hits: the longest shared prefix is 240 tokens, less than one block of 784"
+    ]
+    (small,) = report(*options, "paged:16")["lanes"]
+    assert small["prefix"]["hit_tokens"] == 49 * 240
+    assert small["notes"] == []
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    "name", ["azure2023_conv_rows0000-1499.csv", "mooncake_conversation_rows0000-0999.jsonl"]
+)
+def test_real_traces_run_to_the_end(name: str) -> None:
+    for lane in report(str(SHARED / "traces" / name))["lanes"]:
+        assert lane["requests"]["unfinished"] == 0
+        assert lane["requests"]["finished"] > 700
+
+
+def test_without_a_terminal_the_summary_is_printed() -> None:
+    done = kvtui("chat", "--limit", "20")
+    assert done.returncode == 0
+    assert "running at once, mean" in done.stdout
+    assert "no full screen here" in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    process = subprocess.Popen([*KVTUI, "workloads"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 141
+    assert errors == b""
+
+
+def test_ctrl_c_prints_how_far_it_came(tmp_path: Path) -> None:
+    file = tmp_path / "long.csv"
+    rows = "".join(f"{i},{1000 + i % 700},{400 + i % 300}\n" for i in range(60_000))
+    file.write_text("arrived_at,num_prefill_tokens,num_decode_tokens\n" + rows)
+    process = subprocess.Popen(
+        [*KVTUI, str(file), "--headless", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ,
+    )
+    try:
+        process.communicate(timeout=2.0)
+        pytest.skip("the machine is too fast for this test")
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert b"Traceback" not in errors
+    assert b"interrupted" in errors
+    if output:
+        assert json.loads(output)["lanes"][0]["requests"]["total"] == 60_000
+
+
+def test_json_without_headless_is_refused() -> None:
+    assert "--json goes with --headless" in complaint("chat", "--json")
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--lane", "pagde"], "did you mean paged"),
+        (["--lane", "paged:blocksize=16"], "means nothing to a paged lane"),
+        (["--lane", "paged:block_size=0"], "not a positive number"),
+        (["--lane", "contiguous:reserve=all"], "one of max, pow2, exact"),
+        (["--block-size", "0"], "at least 1 token"),
+        (["--blocks", "0"], "holds nothing"),
+        (["--max-len", "1"], "leaves no room"),
+        (["--model", "lama-3.1-8b"], "llama-3.1-8b"),
+        (["--gpu", "a11"], "a10"),
+        (["--model", "llama-3.1-70b", "--gpu", "a10g"], "does not fit"),
+        (["--gpu-memory-utilization", "1.5"], "at most 1"),
+        (["nothing-here.csv"], "nothing-here.csv"),
+        (["--seed", "3", "nothing-here.csv"], "--seed"),
+        (["--no-such-option"], "--no-such-option"),
+        (["--no-chunked-prefill", "--max-num-batched-tokens", "100"], "without chunked prefill"),
+        (["--speed", "fast"], "--speed"),
+        (["trace", "info"], "FILE"),
+        (["decisions", "a", "b"], "-o"),
+        (["decisions", "a.json", "b.jsonl", "-o", "c.jsonl"], "a.json"),
+        (["--lane", "paged"] * 1 + ["--lane", "paged"] * 4, "side by side"),
+    ],
+)
+def test_mistakes(args: list[str], said: str, tmp_path: Path) -> None:
+    assert said in complaint(
+        *args, *([] if args[0] in ("trace", "decisions") else ["--headless"]), cwd=tmp_path
+    )
