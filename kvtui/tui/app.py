@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -14,6 +14,7 @@ from textual.screen import Screen
 from kvtui.experiment import Experiment
 from kvtui.tui import guard, spanfix
 from kvtui.tui.mainscreen import MainScreen
+from kvtui.tui.pages import Page
 from kvtui.tui.screenshot import save
 from kvtui.tui.stage import Stage
 from kvtui.tui.terminal import view_rate
@@ -53,7 +54,10 @@ class KvtuiApp(App[int]):
         self.theme_changed_signal.subscribe(self, lambda theme: self._recolour(theme.name))
 
     def _recolour(self, theme: str) -> None:
-        self.main.set_look(Look(palette_of(theme), self._ascii))
+        look = Look(palette_of(theme), self._ascii)
+        for screen in self.screen_stack:
+            if isinstance(screen, MainScreen | Page):
+                screen.set_look(look)
 
     # ---- keys and commands
 
@@ -63,26 +67,29 @@ class KvtuiApp(App[int]):
         try:
             saved = save(self.export_screenshot(title="kvtui"), scene, Path(path or "."))
         except OSError as error:
-            self.main.say(f"The picture could not be saved: {error.strerror or error}.")
-            return
-        self.main.say(f"Saved {saved}.")
+            words = f"The picture could not be saved: {error.strerror or error}."
+        else:
+            words = f"Saved {saved}."
+        if isinstance(self.screen, MainScreen | Page):
+            self.screen.say(words)
 
     def get_system_commands(self, screen: Screen) -> Iterable[SystemCommand]:
         for key in keys_for(len(self.stage.lanes)):
-            if key.action != "app.command_palette":
+            everywhere = key.action.startswith("app.")
+            if key.action != "app.command_palette" and (everywhere or screen is self.main):
                 title = key.help[0].upper() + key.help[1:]
                 yield SystemCommand(title, f"key {key.written}", self._runner(screen, key.action))
         for name in PALETTES:
             if name != "none":
                 yield SystemCommand(f"Colours: {name}", "another theme", self._painter(name))
 
-    def _runner(self, screen: Screen, action: str):
+    def _runner(self, screen: Screen, action: str) -> Callable[[], Awaitable[None]]:
         async def run() -> None:
             await screen.run_action(action)
 
         return run
 
-    def _painter(self, name: str):
+    def _painter(self, name: str) -> Callable[[], None]:
         def paint() -> None:
             self.theme = theme_name(name)
 

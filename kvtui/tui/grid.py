@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import groupby
 
 import numpy as np
 from rich.segment import Segment
-from textual.filter import LineFilter
+from rich.style import Style
 from textual.geometry import Region
 from textual.strip import Strip
-from textual.widget import Widget
 
 from kvtui.tui.inks import style_of
+from kvtui.tui.painted import Painted
 from kvtui.tui.view.cells import Codes
 from kvtui.tui.view.glyphs import glyph
-from kvtui.tui.view.ink import T2
 from kvtui.tui.view.palette import Look
 
 _NEAR = 6  # changed cells nearer than this are sent together: moving the cursor costs as much
-_SPANS = 6  # a row with more stretches is sent whole
-_SHARE = 0.4  # and so is one of which more has changed
+_SPANS = 6  # a row with more stretches is sent as one
 
 
-class BlockGrid(Widget):
+class BlockGrid(Painted):
     """Shows cell codes, one character each."""
 
-    ALLOW_SELECT = False
-
     def __init__(self, look: Look, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._look = look
+        super().__init__(look, id=id)
         self._codes: Codes = np.zeros((0, 0), np.uint16)
-        self._strips: dict[int, Strip] = {}
+        self._drawn: dict[int, tuple[str, Style]] = {}
 
     @property
     def codes(self) -> Codes:
@@ -42,59 +38,52 @@ class BlockGrid(Widget):
         """Replace what is shown; cells that stay as they are cost nothing."""
         before, self._codes = self._codes, codes
         if before.shape != codes.shape:
-            self._strips.clear()
-            self.refresh()
+            self.repaint_all()
             return
-        changed = before != codes
-        regions = []
-        for y in np.flatnonzero(changed.any(1)).tolist():
-            self._strips.pop(y, None)
-            regions += [Region(x, y, end - x, 1) for x, end in spans(changed[y])]
-        if regions:
-            self.refresh(*regions)
+        rows, columns = np.nonzero(before != codes)
+        self.repaint(_regions(rows.tolist(), columns.tolist()))
 
     def set_look(self, look: Look) -> None:
-        """Draw in other colours and shapes from now on."""
-        self._look = look
-        self._strips.clear()
-        self.refresh()
+        self._drawn.clear()
+        super().set_look(look)
 
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        return []
+    def build(self, y: int) -> Strip:
+        row = self._codes[y].tolist() if y < len(self._codes) else []
+        drawn = self._drawn
+        cells = [drawn.get(value) or self._draw(value) for value in row]
+        segments: list[Segment] = []
+        chars, before = "", None
+        for char, style in cells:  # stretches of one style
+            if style is not before:
+                if chars:
+                    segments.append(Segment(chars, before))
+                chars, before = "", style
+            chars += char
+        if chars:
+            segments.append(Segment(chars, before))
+        return Strip(segments, len(row))
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        return [self._strip(y).crop(crop.x, crop.right) for y in crop.line_range]
-
-    def _strip(self, y: int) -> Strip:
-        strip = self._strips.get(y)
-        if strip is None or strip.cell_length != self.size.width:
-            segments = list(self._segments(self._codes[y])) if y < len(self._codes) else []
-            strip = Strip(segments).adjust_cell_length(self.size.width, style_of(T2, self._look.palette))
-            self._strips[y] = strip
-        return strip
-
-    def _segments(self, row: np.ndarray) -> Iterator[Segment]:
-        """Stretches of one ink."""
-        text, ink = "", T2
-        for value in row.tolist():
-            char, its = glyph(value, self._look)
-            if its is not ink and text:
-                yield Segment(text, style_of(ink, self._look.palette))
-                text = ""
-            ink = its
-            text += char
-        if text:
-            yield Segment(text, style_of(ink, self._look.palette))
+    def _draw(self, value: int) -> tuple[str, Style]:
+        """Character and style of a code, worked out once."""
+        char, ink = glyph(value, self.look)
+        self._drawn[value] = char, style_of(ink, self.look.palette)
+        return self._drawn[value]
 
 
-def spans(changed: np.ndarray) -> list[tuple[int, int]]:
-    """The stretches (first, behind) of a row to send for its changed cells: few, and none needlessly long."""
-    at = np.flatnonzero(changed)
-    if not len(at):
-        return []
-    breaks = np.flatnonzero(np.diff(at) > _NEAR)
-    starts = at[np.concatenate(([0], breaks + 1))]
-    ends = at[np.concatenate((breaks, [len(at) - 1]))] + 1
-    if len(starts) > _SPANS or int((ends - starts).sum()) > _SHARE * len(changed):
-        return [(int(starts[0]), int(ends[-1]))]
-    return list(zip(starts.tolist(), ends.tolist(), strict=True))
+def _regions(rows: list[int], columns: list[int]) -> Iterator[Region]:
+    """Changed cells, in reading order, as regions."""
+    for y, cells in groupby(zip(rows, columns, strict=True), key=lambda cell: cell[0]):
+        for start, end in spans([x for _, x in cells]):
+            yield Region(start, y, end - start, 1)
+
+
+def spans(changed: list[int]) -> list[tuple[int, int]]:
+    """The stretches (first, behind) of a row to send for its changed columns: few, and none too long."""
+    stretches = [[changed[0], changed[0] + 1]]
+    for x in changed[1:]:
+        if x - stretches[-1][1] >= _NEAR:
+            stretches.append([x, x + 1])
+        stretches[-1][1] = x + 1
+    if len(stretches) > _SPANS:
+        return [(changed[0], changed[-1] + 1)]
+    return [(start, end) for start, end in stretches]

@@ -85,7 +85,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         if self.app.screen is not self or self.board.plan is None or _writing(self.app):
             return
         scene, now = self.stage.scene(), monotonic()
-        if scene == self._shown and not self._message[0]:
+        if scene.same(self._shown) and not self._message[0]:
             return
         self.board.paint_grids(scene)
         if now >= self._time_due:

@@ -10,12 +10,13 @@ from textual.containers import VerticalScroll
 from textual.events import Click, Resize
 from textual.screen import Screen
 
-from kvtui.tui.mainscreen import MainScreen
+from kvtui.tui.mainscreen import MESSAGE_S, MainScreen
 from kvtui.tui.rows import Rows
-from kvtui.tui.view.canvas import Line
+from kvtui.tui.view.canvas import Line, cut
 from kvtui.tui.view.footer import Spot, footer_line
 from kvtui.tui.view.header import header_line
 from kvtui.tui.view.helppage import help_lines
+from kvtui.tui.view.ink import WARN
 from kvtui.tui.view.keys import HELP_HINTS, SUMMARY_HINTS, Hint
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Scene
@@ -54,15 +55,33 @@ class Page(Screen[None]):
         self._main.stage.hold(False)
 
     def on_resize(self, event: Resize) -> None:
-        width = event.size.width
+        self._show()
+
+    def _show(self) -> None:
+        width = self.app.size.width
         scene = self._main.stage.scene()
-        margin = 2 if width > 80 else 1
-        lines = self.text(scene, self._main.board.look, width)
+        lines = self.text(scene, self._header.look, width)
         self._text.styles.height = len(lines)
         self._text.show(lines)
-        self._header.show([header_line(scene, width=width, margin=margin)])
-        line, self._spots = footer_line(list(self.HINTS), width=width, margin=margin)
+        self._header.show([header_line(scene, width=width, margin=_margin(width))])
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        width = self.app.size.width
+        line, self._spots = footer_line(list(self.HINTS), width=width, margin=_margin(width))
         self._footer.show([line])
+
+    def say(self, text: str) -> None:
+        """Tell something for a few seconds in place of the keys."""
+        width = self.app.size.width
+        margin = _margin(width)
+        self._footer.show([((" " * margin + cut(text, width - 2 * margin), WARN),)])
+        self.set_timer(MESSAGE_S, self._show_keys)
+
+    def set_look(self, look: Look) -> None:
+        for rows in (self._header, self._text, self._footer):
+            rows.set_look(look)
+        self._show()
 
     def on_click(self, event: Click) -> None:
         if event.screen_y == self.size.height - 1:
@@ -98,3 +117,7 @@ class SummaryPage(Page):
     def action_restart(self) -> None:
         self.dismiss()
         self._main.call_later(self._main.action_restart)
+
+
+def _margin(width: int) -> int:
+    return 2 if width > 80 else 1

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Iterator
 
 import textual
+from rich.color import ColorSystem
 from rich.console import Console
-from rich.control import Control
+from rich.style import Style
 from textual import _compositor
+from textual.strip import Strip
 
 _TESTED = "8.2."
 _FIELDS = ("chops", "spans", "chop_ends")
@@ -34,13 +37,28 @@ def apply() -> bool:
 
 def _render_segments(self: _compositor.ChopsUpdate, console: Console) -> str:
     """The update as text for the terminal, every stretch cut to the cells that changed."""
-    move_to = Control.move_to
-    sequences: list[str] = []
+    system = console._color_system or ColorSystem.TRUECOLOR
+    output: list[str] = []
     for y, x1, x2 in self.spans:
         for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=False):
             if strip is None or x >= x2 or end <= x1:
                 continue
             left, right = max(x, x1), min(end, x2)
-            sequences.append(move_to(left, y).segment.text)
-            sequences.append(strip.crop(left - x, right - x).render(console))
-    return "".join(sequences)
+            output.append(f"\x1b[{y + 1};{left + 1}H")
+            output += _part(strip, left - x, right - x, system)
+    return "".join(output)
+
+
+def _part(strip: Strip, start: int, end: int, system: ColorSystem) -> Iterator[str]:
+    """Cells `start` to `end` of a strip as text; Textual itself cuts between wide characters."""
+    if strip.cell_length != len(strip.text):
+        strip = strip.crop(start, end)
+        start, end = 0, strip.cell_length
+    at = 0
+    for segment in strip:
+        first, last = max(start - at, 0), end - at
+        at += len(segment.text)
+        if last <= 0:
+            return
+        if text := segment.text[first:last]:
+            yield Strip.render_style(segment.style or Style.null(), text, system)

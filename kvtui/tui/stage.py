@@ -130,8 +130,8 @@ class Stage:
     def _change(self, spec: LaneSpec) -> str:
         lane = self.focus = self._target
         before = self.experiment
-        self.experiment = before.with_lane(lane, spec)
         try:
+            self.experiment = before.with_lane(lane, spec)
             self._start()
         except KvtuiError as error:
             self.experiment = before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from kvtui.tui.view.ink import T2, Ink
@@ -27,6 +28,7 @@ class Rect(NamedTuple):
         return self.y + self.height
 
 
+@cache
 def char_width(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1
 
@@ -66,6 +68,8 @@ class Canvas:
 
     def put(self, x: int, y: int, text: str, ink: Ink = T2) -> int:
         """Write `text` from cell (x, y) on; gives the column behind it."""
+        if text_width(text) == len(text):
+            return self._put_narrow(x, y, text, ink)
         for char in text:
             span = char_width(char)
             if x >= 0 and x + span <= self.width and 0 <= y < self.height and span:
@@ -76,6 +80,15 @@ class Canvas:
                     self._inks[y][x + 1] = ink
             x += span
         return x
+
+    def _put_narrow(self, x: int, y: int, text: str, ink: Ink) -> int:
+        """The same for a text of single cells, all of them at once."""
+        end = x + len(text)
+        first, last = max(0, x), min(end, self.width)
+        if first < last and 0 <= y < self.height:
+            self._chars[y][first:last] = text[first - x : last - x]
+            self._inks[y][first:last] = [ink] * (last - first)
+        return end
 
     def put_right(self, end: int, y: int, text: str, ink: Ink = T2) -> int:
         """Write `text` so that it ends before column `end`; gives the column where it starts."""

@@ -145,13 +145,12 @@ def _codes(units: _Units, unit: int, identity: Callable[[Ids], Ids]) -> NDArray[
 
 
 def _minorities(units: _Units, kind: NDArray, amount: NDArray, who: NDArray) -> NDArray[np.uint16]:
-    """Cached, shared and copied blocks take over a cell that they rule."""
+    """Shared blocks take over a cell of which they are at least half, a copied block any."""
     blocks = units.real.sum(1)
-    cached = 2 * (units.state == Cell.CACHED).sum(1) > blocks
     shared_blocks = (units.refs > 1).sum(1)
     shared = (shared_blocks > 0) & (2 * shared_blocks >= blocks)
     copied = units.copied.any(1)
-    for mask, over in ((cached, Kind.CACHED), (shared, Kind.SHARED), (copied, Kind.COPIED)):
+    for mask, over in ((shared, Kind.SHARED), (copied, Kind.COPIED)):
         kind[mask], amount[mask], who[mask] = over, 0, 0
     counted = shared & ~copied
     amount[counted] = np.minimum(units.refs.max(1), MANY)[counted]

@@ -36,7 +36,7 @@ def rgb(number: int) -> tuple[int, int, int]:
     return _CUBE[cube // 36], _CUBE[cube // 6 % 6], _CUBE[cube % 6]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Palette:
     """Colour numbers by role; `colour` is False where a terminal is asked to show no colours."""
 
@@ -61,7 +61,7 @@ PALETTES: Final = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Look:
     """How a terminal is to be drawn on: which palette, and whether only ASCII may be used."""
 

@@ -54,6 +54,15 @@ class Scene:
     marks: tuple[Mark, ...] = ()
     failures: tuple[str | None, ...] = ()
 
+    def same(self, other: Scene | None) -> bool:
+        """Whether nothing that is drawn differs. Frames are compared by identity."""
+        return (
+            other is not None
+            and all(mine is theirs for mine, theirs in zip(self.frames, other.frames, strict=True))
+            and (self.time_s, self.run, self.speed, self.focus, self.failures)
+            == (other.time_s, other.run, other.speed, other.focus, other.failures)
+        )
+
     def failure(self, lane: int) -> str | None:
         return self.failures[lane] if lane < len(self.failures) else None
 

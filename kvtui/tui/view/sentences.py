@@ -48,8 +48,7 @@ ENGLISH: Final[dict[str, Say]] = {
         ("{name} adds {block} slots at a time: the same memory holds {run}.",),
     ),
     "last": Say(
-        ("{name} has let everybody in: its last {run} requests still run.",),
-        ("{name} has let everybody in: its last {run} still run.",),
+        ("{name} has let everybody in. Still running: {run}.",),
     ),
     "region against blocks": Say(
         (), line="Locked: {locked} each. Filled: {filled}. Full at {run0}; {name1}: {run1}."
