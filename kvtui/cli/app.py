@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kvtui import __version__
-from kvtui.cli.commands import decisions, trace, workloads
+from kvtui.cli.commands import decisions, gpus, models, trace, workloads
 from kvtui.cli.run import run
 
 PASSED_ON = ("--help", "-h", "--version", "--install-completion")
@@ -37,5 +37,5 @@ def app() -> None:
     """
 
 
-for command in (run, trace, workloads, decisions):
+for command in (run, trace, workloads, models, gpus, decisions):
     app.add_command(command)
