@@ -71,7 +71,7 @@ def identify(
     named = _Rows(columns.prompt[having], count[having])
     size = given or named.infer(usual)
     if not size:
-        return None, [_unusable(columns, having, count)]
+        return None, [_unusable(columns, int(having[named.surplus(usual)[0]]), count=count)]
     surplus = having[named.surplus(size)]
     if given and len(surplus):
         raise _does_not_fit(columns, int(surplus[0]), count=count, size=size, better=named.infer(usual))
@@ -90,21 +90,17 @@ def _why(size: int, *, usual: int, given: int | None) -> str:
     return "as usual in this format" if size == usual else "inferred from the lengths of prompts"
 
 
-def _unusable(columns: Columns, having: Ints, count: Ints) -> str:
-    first = having[0]
-    example = (
-        f"line {columns.line[first]} has {rows(int(count[first]), 'id')} for {columns.prompt[first]:,} tokens"
-    )
+def _unusable(columns: Columns, row: int, *, count: Ints) -> str:
+    example = f"line {columns.line[row]} has {rows(int(count[row]), 'id')} for {columns.prompt[row]:,} tokens"
     return f"block ids not used: no block size fits all rows ({example}); give one with --block-size"
 
 
 def _does_not_fit(columns: Columns, row: int, *, count: Ints, size: int, better: int) -> TraceError:
     needed = int(-(-columns.prompt[row] // size))
+    hint = f"blocks of {better} tokens would fit the file" if better else "check how the trace was recorded"
     return columns.source.error(
         f"{columns.prompt[row]:,} prompt tokens need {rows(needed, 'block')} of {size}, "
         f"but the row has {count[row]:,} block ids.",
         line=int(columns.line[row]),
-        hint=f"blocks of {better} tokens would fit the file"
-        if better
-        else "check how the trace was recorded",
+        hint=hint,
     )

@@ -33,14 +33,10 @@ class BlockIds:
 
     def add(self, rows: Sequence[object]) -> None:
         """Take the lists of some rows; anything but a list of integers or strings counts as no ids."""
-        lists = [row if isinstance(row, list) else [] for row in rows]
+        lists = [row if isinstance(row, list) and set(map(type, row)) <= {int, str} else [] for row in rows]
         flat = list(concatenate.from_iterable(lists))
-        kinds = set(map(type, flat))
-        if not kinds <= {int, str}:
-            return self.add([row if set(map(type, row)) <= {int, str} else [] for row in lists])
-        ids = self._numbers(flat) if kinds <= {int} else self._named(flat)
+        ids = self._numbers(flat) if set(map(type, flat)) <= {int} else self._named(flat)
         self.append(ids, np.array([len(row) for row in lists], np.int64))
-        return None
 
     def append(self, ids: Ints, counts: Ints) -> None:
         """Take some rows' ids, one behind the other, and how many each row has."""

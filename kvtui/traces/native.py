@@ -29,6 +29,7 @@ name = "kvtui"
 title = "kvtui workload"
 
 _VERSION = "kvtui_workload"
+_MOST = 2**31 - 1  # ids and tokens a row
 
 
 def matches(sample: Sample) -> bool:
@@ -72,45 +73,62 @@ class _Identity:
         self._source, self._unit = source, unit
         self._first: list[int] = []
         self._count: list[int] = []
-        self._rows: list[int] = []  # ids of each row
-        self._identified: list[int] = []
+        self._ids: list[int] = []  # of each row
+        self._identified: list[int] = []  # -1 = as much of the prompt as the ids reach
 
     def add(self, row: Record, line: int) -> None:
-        runs = row.get("ids", [])
-        if not _are_runs(runs) or (runs and not self._unit):
-            hint = 'ids are runs [first, count], and the header needs "unit"'
+        runs, identified = row.get("ids", []), row.get("identified", -1)
+        if not _are_runs(runs) or (runs and not self._unit) or not _is_int(identified, least=-1):
+            hint = 'ids are runs [first, count] and identified is a number of tokens; the header needs "unit"'
             raise self._source.error("these ids cannot be read.", line=line, hint=hint)
-        ids = sum(count for _, count in runs)
-        identified = row.get("identified", min(int(row["prompt"]), ids * self._unit))
-        if type(identified) is not int or -(-identified // (self._unit or 1)) != ids:
-            hint = f"{ids} ids of {self._unit} tokens end in the last of their units"
-            raise self._source.error(f"identified cannot be {identified!r}.", line=line, hint=hint)
         self._first += [first for first, _ in runs]
         self._count += [count for _, count in runs]
-        self._rows.append(ids)
+        self._ids.append(sum(count for _, count in runs))
         self._identified.append(identified)
 
     def chains(self, columns: Columns) -> Chains:
         """For requests in order of arrival."""
+        ids, unit = np.array(self._ids, np.int64), self._unit
+        identified = np.array(self._identified, np.int64)[columns.order]
+        reach = ids[columns.order] * unit
+        identified = np.where(identified < 0, np.minimum(columns.prompt, reach), identified)
+        wrong = (
+            (identified > reach)
+            | (identified <= reach - unit)
+            | (identified > columns.prompt + columns.output)
+        )
+        if wrong.any():
+            row = int(wrong.argmax())
+            message = (
+                f"{reach[row] // unit} ids of {unit} tokens cannot stand for {identified[row]:,} tokens."
+            )
+            hint = "the last id is that of the last identified token, of prompt or output"
+            raise self._source.error(message, line=int(columns.line[row]), hint=hint)
+        blocks = BlockIds()
+        blocks.append(self._expanded(), ids)
+        ordered, start = blocks.in_order(columns.order)
+        return Chains(unit, ordered, start, identified)
+
+    def _expanded(self) -> Ints:
         count = np.array(self._count, np.int64)
         begin = np.cumsum(count) - count
-        ids = np.repeat(np.array(self._first, np.int64) - begin, count) + np.arange(count.sum())
-        blocks = BlockIds()
-        blocks.append(ids, np.array(self._rows, np.int64))
-        ordered, start = blocks.in_order(columns.order)
-        return Chains(self._unit, ordered, start, np.array(self._identified, np.int64)[columns.order])
+        return np.repeat(np.array(self._first, np.int64) - begin, count) + np.arange(count.sum())
 
 
 def _are_runs(value: object) -> bool:
     return isinstance(value, list) and all(
-        isinstance(run, list) and [type(part) for part in run] == [int, int] and run[0] >= 0 and run[1] > 0
+        isinstance(run, list) and len(run) == 2 and _is_int(run[0], least=0) and _is_int(run[1], least=1)
         for run in value
     )
 
 
+def _is_int(value: object, *, least: int) -> bool:
+    return type(value) is int and least <= value <= _MOST
+
+
 def _size(source: Source, header: Record, key: str) -> int | None:
     value = header.get(key)
-    if value is not None and (type(value) is not int or value < 1):
+    if value is not None and not _is_int(value, least=1):
         raise source.error(
             f"{key} cannot be {value!r}.", line=1, hint="give a whole number of tokens, or null"
         )

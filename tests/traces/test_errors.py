@@ -196,8 +196,23 @@ def test_options_out_of_range(read: Read, option: dict[str, int]) -> None:
         ),
         (
             '"kvtui_workload": 1, "unit": 4',
+            '"at_ms": 0, "prompt": "5.0", "output": 5, "ids": [[1, 3]]',
+            "3 ids of 4 tokens cannot stand for 5 tokens",
+        ),
+        (
+            '"kvtui_workload": 1, "unit": 4',
+            '"at_ms": 0, "prompt": 5, "output": 5, "ids": [[1, 3]], "identified": 11',
+            "3 ids of 4 tokens cannot stand for 11 tokens",
+        ),
+        (
+            '"kvtui_workload": 1, "unit": 4',
+            '"at_ms": 0, "prompt": 5, "output": 5, "ids": [[1, 99999999999]]',
+            "ids cannot be read",
+        ),
+        (
+            '"kvtui_workload": 1, "unit": 4',
             '"at_ms": 0, "prompt": 5, "output": 5, "ids": [[1, 2]], "identified": 9',
-            "identified cannot be 9",
+            "2 ids of 4 tokens cannot stand for 9 tokens",
         ),
     ],
 )
