@@ -39,6 +39,11 @@ def test_workloads() -> None:
     assert all(name in table for name in rows)
 
 
+def test_catalogue() -> None:
+    assert "llama-3.1-8b" in kvtui("models").stdout
+    assert "h100-sxm" in kvtui("gpus").stdout
+
+
 @needs_shared
 def test_trace_info() -> None:
     file = str(SHARED / "traces" / "azure2023_conv_rows0000-1499.csv")
