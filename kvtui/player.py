@@ -52,7 +52,7 @@ class Lane(Protocol):
 
 
 class Clock:
-    """Virtual time in picoseconds, moved by wall time that is passed in. `speed` is virtual seconds a second."""
+    """Virtual time, moved by wall time that is passed in; `speed` is virtual seconds a wall second."""
 
     def __init__(self, *, speed: float = 1.0, paused: bool = False) -> None:
         self.now_ps = 0
@@ -110,10 +110,11 @@ class Player:
 
     @property
     def time_s(self) -> float:
-        """Virtual time of all lanes; after the end, that of the last to finish."""
+        """Virtual time of all lanes, of the latest where one lags; after the end, of the last to finish."""
         if self.ended:
             return seconds(max(lane.now_ps for lane in self.lanes))
-        return self.clock.now_s
+        live = [lane.next_ps for at, lane in enumerate(self.lanes) if self._live(at)]
+        return seconds(min(self.clock.now_ps, *live))
 
     def frame(self, lane: int) -> Frame:
         """The lane's picture: the same object until it has stepped again."""
@@ -173,20 +174,27 @@ class Player:
             if self._behind(lane):
                 async with self._turn:
                     self._slice(lane)
-                    await self._sleep(BREATH_S)
+                    await self._sleep(BREATH_S if self._behind(lane) else 0)
             elif self.clock.paused:
                 await self._moved.wait()
             else:
-                await self._sleep(BREATH_S if self.clock.unlimited else PERIOD_S)
+                await self._sleep(self._until_next(BREATH_S if self.clock.unlimited else PERIOD_S))
+
+    def _until_next(self, period: float) -> float:
+        """Wall time to the next multiple of `period`: all lanes look at the clock at the same time, so that
+        none stands behind another when it is looked at."""
+        rest = period - self._wall() % period
+        return rest if rest > period / 8 else rest + period
 
     def _tick(self) -> None:
         """Move the clock, unless a lane has yet to come up to it."""
         if self.clock.paused or any(map(self._behind, range(len(self.lanes)))):
             return
         now = self._wall()
-        passed, self._last = min(now - self._last, LONGEST_GAP_S), now
+        passed, self._last = now - self._last, now
         if not self.clock.unlimited:
-            self.clock.advance(passed)
+            # Never far at once, in wall time as in virtual time: what a late lane lost is not made up for.
+            self.clock.advance(min(passed, LONGEST_GAP_S, max(2 * PERIOD_S, 1 / self.clock.speed)))
             return
         # Twice as far next time if that round was short, half as far if it was long.
         if passed < 2 * SLICE_S:
