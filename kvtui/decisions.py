@@ -31,7 +31,6 @@ NOT_RULES = {
     "num_gpu_blocks",
     "block_size",
     "enable_prefix_caching",
-    "async_scheduling",
     "hash_id_block",
     "record_free_queue",
     "max_steps",
@@ -184,7 +183,7 @@ class DecisionLog:
     def updated(self, engine: Engine, plan: Plan) -> None:
         scheduler, pool = engine.scheduler, self._manager.pool
         queue = pool.queue()
-        held = {b for r in scheduler.running.values() for b in self._full_blocks(r, scheduler.step)}
+        held = {b for r in scheduler.running.values() for b in self._full_blocks(engine, r)}
         self._line["finished"] = {self._ids[r.number]: self._reason(r) for r in plan.finished}
         self._line["end"] = {
             "running": len(scheduler.running),
@@ -194,7 +193,8 @@ class DecisionLog:
             "cached": pool.cached + len(held),
             "fq": hashlib.sha256(",".join(map(str, queue)).encode()).hexdigest()[:16],
         }
-        self._line["prefix"] = self._counted(scheduler.prefix)
+        if plan.answered:
+            self._line["prefix"] = self._counted(scheduler.prefix)
         if self._free_queue:
             self._line["free_queue"] = queue
         if engine.stuck:
@@ -203,9 +203,11 @@ class DecisionLog:
         self._lengths = {r.number: len(r.table) for r in scheduler.running.values()}
         self.lines.append(self._line)
 
-    def _full_blocks(self, request: Request, step: int) -> list[int]:
-        full = request.stored(step) // self._manager.block_size if self._manager.prefix_cache else 0
-        return request.table[:full]
+    def _full_blocks(self, engine: Engine, request: Request) -> list[int]:
+        if not self._manager.prefix_cache:
+            return []
+        stored = request.cached if engine.rules.async_scheduling else request.stored(engine.scheduler.step)
+        return request.table[: stored // self._manager.block_size]
 
     def _reason(self, request: Request) -> str:
         source = self._rows[request.number].source
@@ -266,10 +268,6 @@ def rules_of(config: dict[str, Any], vllm: str) -> Rules:
     unknown = set(config) - known - NOT_RULES
     if unknown:
         raise ConfigError(f"unknown option {sorted(unknown)[0]!r} in the configuration")
-    if config.get("async_scheduling"):
-        raise ConfigError(
-            "asynchronous scheduling is not modelled", hint="record it with async_scheduling off"
-        )
     options = {"max_num_seqs": 128, "max_model_len": 4096} | {k: v for k, v in config.items() if k in known}
     return Rules(release=release(vllm), **options)
 
@@ -293,6 +291,7 @@ def _preparation(rows: Sequence[Row]) -> Callable[[Request], None]:
         row = rows[request.number]
         request.rank = rank[times[request.number]]
         request.tie = tie[row.id]
+        request.max_tokens = row.source.get("max_tokens", row.source["output_tokens"])
         request.skip_lookup = bool(row.source.get("skip_reading_prefix_cache"))
 
     return set_what_columns_lack

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
+from kvtui.asynchronous import AsyncScheduler
 from kvtui.cost import CostModel
 from kvtui.intake import Arrival, BlockKeys, arrivals, request_of
 from kvtui.memory.protocol import MemoryManager
@@ -104,7 +105,9 @@ class Engine:
         self.rules = rules
         self.manager = manager
         self.cost = cost
-        self.scheduler = Scheduler(rules, manager)
+        self.scheduler = (
+            AsyncScheduler(rules, manager) if rules.async_scheduling else Scheduler(rules, manager)
+        )
         self.meter = Meter()
         self.observer: Observer | None = None
         self.now_ps = 0
@@ -143,14 +146,8 @@ class Engine:
         plan = self._leap(limit)
         if plan is None:
             plan = self._full_step()
-        for request in plan.first_tokens:
-            self.results.first(request, self.now_ps)
-        for request in plan.finished:
-            self.results.finish_one(request, self.now_ps)
-            self._live.pop(request.number, None)
-        self.results.output_tokens += plan.tokens
-        self._idle = self._idle + 1 if plan.idle and not plan.preempted else 0
-        if self._idle >= PATIENCE and self._due() is None:
+        self._idle = self._idle + 1 if plan.idle else 0
+        if self._idle >= PATIENCE and self._due() is None and self.scheduler.settled:
             self.done = self.stuck = True
         if self.observer is not None:
             self.observer.updated(self, plan)
@@ -189,7 +186,7 @@ class Engine:
                 bought=bought,
             )
         self.now_ps += plan.steps * first + rise * (plan.steps * (plan.steps - 1) // 2)
-        scheduler.commit(plan)
+        self._settle(plan)
         return plan
 
     def _full_step(self) -> Plan:
@@ -197,14 +194,27 @@ class Engine:
         plan = scheduler.full_step()
         if self.observer is not None:
             self.observer.scheduled(self, plan)
-        tokens = sum(n for _, _, n in plan.prefill)
-        pairs = sum(n * start + n * (n + 1) // 2 for _, start, n in plan.prefill)
-        dt = self.cost.step(plan.decodes, plan.decode_context, tokens, pairs)
+        dt = self.cost.step(plan.decodes, plan.decode_context, plan.prefill_tokens, plan.prefill_pairs)
         levels = self.manager.levels(self._wanted())
         self.meter.add(dt, len(scheduler.running), plan.stored, scheduler.final, levels)
-        self.now_ps += dt
-        scheduler.commit(plan)
+        if self.rules.async_scheduling:
+            self._settle(plan)  # what came in is the result of the step before
+            self.now_ps += dt
+        else:
+            self.now_ps += dt
+            self._settle(plan)
         return plan
+
+    def _settle(self, plan: Plan) -> None:
+        """Results of the model come in now."""
+        self.scheduler.commit(plan)
+        results = self.results
+        for request in plan.first_tokens:
+            results.first(request, self.now_ps)
+        for request in plan.finished:
+            results.finish_one(request, self.now_ps)
+            self._live.pop(request.number, None)
+        results.output_tokens += plan.tokens
 
     def _pace(self, decodes: int) -> tuple[int, int]:
         """Time of the next decode-only step, and by how much each further one takes longer."""
@@ -254,6 +264,7 @@ class Engine:
             self._take_in_until(self.now_ps)
             if self.scheduler.active:
                 return True
+            self.scheduler.rest()
             if self.observer is not None:
                 self.observer.idle(self)
             due = self._due()

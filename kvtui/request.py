@@ -17,7 +17,7 @@ class Phase(IntEnum):
 MOVES = {
     Phase.WAITING: {Phase.RUNNING, Phase.REJECTED, Phase.ABORTED},
     Phase.RUNNING: {Phase.FINISHED, Phase.PREEMPTED, Phase.ABORTED},
-    Phase.PREEMPTED: {Phase.RUNNING, Phase.ABORTED},
+    Phase.PREEMPTED: {Phase.RUNNING, Phase.FINISHED, Phase.ABORTED},  # finished: asynchronous scheduling
     Phase.FINISHED: set(),
     Phase.REJECTED: set(),
     Phase.ABORTED: set(),
@@ -35,17 +35,21 @@ class Request:
     __slots__ = (
         "arrival",
         "chunking",
+        "cached",
         "computed",
         "finish",
         "generated",
+        "inflight",
         "keys",
         "lost",
         "lost_at",
+        "max_tokens",
         "number",
         "offset",
         "order",
         "output",
         "phase",
+        "placeholders",
         "preemptions",
         "priority",
         "prompt",
@@ -53,6 +57,7 @@ class Request:
         "registered",
         "reserved",
         "skip_lookup",
+        "stale",
         "table",
         "taken",
         "tie",
@@ -90,6 +95,12 @@ class Request:
         self.registered = 0  # leading blocks that stand in the cache map under a key
         self.lost: list[int] = []  # private cached blocks of its last life, in logical order
         self.lost_at = 0  # their place in the free queue
+        self.max_tokens = output  # what the client asked for: it may end sooner by itself
+        # Asynchronous scheduling only: what is scheduled and not seen yet.
+        self.placeholders = 0  # tokens that are being generated
+        self.inflight = 0  # tokens that are being computed
+        self.stale = 0  # of these, how many were scheduled before a preemption
+        self.cached = 0  # tokens whose full blocks can be found by others
         self.reserved = 0  # slots of its region (contiguous only)
         self.taken = 0  # where its region starts (contiguous only)
 

@@ -56,6 +56,7 @@ class Rules:
     policy: str = "fcfs"
     watermark: float = 0.0  # share of the blocks, the null block counted in
     scheduler_reserve_full_isl: bool = True
+    async_scheduling: bool = False  # a step is scheduled before the result of the last one is seen
     release: Release = RELEASES[NEWEST]
 
     def __post_init__(self) -> None:

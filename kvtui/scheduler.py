@@ -7,6 +7,7 @@ alike and can be done many at a time (`leap`); all others are `full_step`s, whic
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kvtui.memory.protocol import MemoryManager
@@ -25,17 +26,26 @@ class Plan:
     admitted: list[tuple[Request, int]] = field(default_factory=list)  # request, hit tokens
     preempted: list[tuple[Request, Request, int]] = field(default_factory=list)  # victim, served one, blocks
     hungry: list[Request] = field(default_factory=list)  # decodes that got no token: the budget was used up
+    prefill_tokens: int = 0  # computed by `prefill`
+    prefill_pairs: int = 0  # (query, key) pairs that these attend to
     decodes: int = 0  # requests that store one token a step
     decode_context: int = 0  # tokens these read in the first step, the new ones included
     stored: int = 0  # tokens stored after the first step, shared ones counted for each
     tokens: int = 0  # generated, all steps together
     first_tokens: list[Request] = field(default_factory=list)  # whose first token it is
     finished: list[Request] = field(default_factory=list)  # in batch order
+    answered: bool = True  # whether results of the model came in
 
     @property
     def idle(self) -> bool:
-        """Whether the step computed nothing."""
-        return not self.decodes and not self.prefill
+        """Whether nothing was computed and nothing changed."""
+        return not (self.decodes or self.prefill or self.preempted or self.finished)
+
+    def count_prefill(self, chunks: Iterable[tuple[Request, int, int]]) -> None:
+        """Add up tokens and attention pairs of prefill chunks."""
+        for _, start, n in chunks:
+            self.prefill_tokens += n
+            self.prefill_pairs += n * start + n * (n + 1) // 2
 
 
 @dataclass(slots=True)
@@ -91,6 +101,11 @@ class Scheduler:
         return bool(self.running) or len(self.waiting) > 0
 
     @property
+    def settled(self) -> bool:
+        """Whether no result of the model is outstanding."""
+        return True
+
+    @property
     def open(self) -> bool:
         """Whether a new arrival could change what the next steps do or what is measured of them."""
         if not self.waiting or self.rules.policy == "priority":
@@ -129,6 +144,9 @@ class Scheduler:
 
     # ---- requests come and go
 
+    def rest(self) -> None:
+        """Nothing runs or waits for a while."""
+
     def add(self, request: Request) -> None:
         """A new request, at the end of the queue (or at its place by priority)."""
         changes = bool(self.waiting) and self.open
@@ -139,9 +157,9 @@ class Scheduler:
     def abort(self, request: Request) -> None:
         """The client went away."""
         if request.phase is Phase.RUNNING:
-            stored = request.stored(self.step)
+            content = self._content(request)
             self._leave(request)
-            self.manager.release(request, stored)
+            self.manager.release(request, content)
         else:
             self.waiting.remove(request)
             self.preempted_waiting -= request.phase is Phase.PREEMPTED
@@ -222,16 +240,17 @@ class Scheduler:
     def _walk(self, plan: Plan, cap: int | None, budget: int) -> int:
         """Deal budget and blocks request by request, preempting for those that come first; returns the
         budget left."""
-        step = self.step
         batch = list(self.running.values())
         served: dict[Request, int] = {}
         i = 0
         while i < len(batch) and budget > 0:
             request = batch[i]
-            stored = request.stored(step)
-            want = request.known - stored if request.chunking else 1
-            n = min(_capped(want, cap), budget)
-            while not self.manager.grow(request, stored, stored + n):
+            stored = request.stored(self.step)
+            n = min(_capped(self._want(request), cap), budget)
+            if n <= 0:
+                i += 1
+                continue
+            while not self.manager.grow(request, stored + n):
                 at = self._victim(batch)
                 victim = batch.pop(at)
                 given = served.pop(victim, 0)
@@ -242,12 +261,21 @@ class Scheduler:
                     break
             if request.order < 0:
                 break
+            self._scheduled(request, stored, n)
             served[request] = n
             budget -= n
             i += 1
         plan.prefill = [(r, r.computed, n) for r, n in served.items() if r.chunking]
         plan.hungry = [r for r in batch if not r.chunking and r not in served]
         return budget
+
+    def _want(self, request: Request) -> int:
+        """Tokens that a running request could compute now."""
+        return request.known - request.computed if request.chunking else 1
+
+    def _scheduled(self, request: Request, stored: int, n: int) -> None:
+        """The next `n` tokens of a running request have their slots."""
+        self.manager.register(request, stored, stored + n)
 
     def _victim(self, batch: list[Request]) -> int:
         """Place of the request that has to go: the youngest admission, or the least urgent and latest."""
@@ -257,12 +285,12 @@ class Scheduler:
 
     def _preempt(self, plan: Plan, victim: Request, served: Request, given: int) -> None:
         """Preemption by recompute: everything is freed, what was generated becomes part of the prompt."""
-        stored = victim.stored(self.step)
         if not victim.chunking:
-            victim.generated = stored + 1 - victim.prompt
+            victim.generated = victim.stored(self.step) + 1 - victim.prompt
         plan.preempted.append((victim, served, len(victim.table)))
+        content = self._content(victim, given)
         self._leave(victim)
-        self.manager.release(victim, stored + given, again=True)
+        self.manager.release(victim, content, again=True)
         victim.preemptions += 1
         victim.move(Phase.PREEMPTED)
         victim.computed = 0
@@ -275,8 +303,7 @@ class Scheduler:
     def _admissions(self, plan: Plan, cap: int | None, left: int) -> None:
         rules, manager, waiting = self.rules, self.manager, self.waiting
         limit = rules.running_limit
-        while left > 0 and waiting and len(self.running) < limit:
-            request = waiting.head()
+        while left > 0 and len(self.running) < limit and (request := self._candidate()) is not None:
             hits = manager.lookup(request)
             hit = hits.total * manager.block_size
             if not rules.release.count_at_admission:
@@ -303,11 +330,20 @@ class Scheduler:
             plan.prefill.append((request, hit, tokens))
             left -= tokens
 
+    def _candidate(self) -> Request | None:
+        """Who may be admitted next."""
+        return self.waiting.head() if self.waiting else None
+
     def _count(self, request: Request, hit: int, times: int = 1) -> None:
         if self.manager.prefix_cache and not request.skip_lookup:
             self.prefix.count(request, hit, times)
 
     # ---- bookkeeping
+
+    def _content(self, request: Request, given: int = 0) -> int:
+        """Tokens of a running request whose full blocks stay cached when it gives them back; `given` of
+        them were scheduled in this step."""
+        return request.stored(self.step) + given
 
     def _sum_up(self, plan: Plan) -> None:
         """Count the work of a full step, after scheduling and before anything ends."""
@@ -316,8 +352,8 @@ class Scheduler:
         stored = self._offsets + decodes * after - len(plan.hungry)
         plan.decodes = decodes - len(plan.hungry)
         plan.decode_context = stored - sum(r.offset + self.step for r in plan.hungry)
-        stored += sum(r.computed for r in self._chunking) + sum(n for _, _, n in plan.prefill)
-        plan.stored = stored
+        plan.count_prefill(plan.prefill)
+        plan.stored = stored + sum(r.computed for r in self._chunking) + plan.prefill_tokens
 
     def _enter(self, request: Request) -> None:
         self.preempted_waiting -= request.phase is Phase.PREEMPTED

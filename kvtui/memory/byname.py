@@ -59,8 +59,9 @@ class ByName:
         request = self.handles[name]
         if not self.write_ahead(request, request.computed):
             return False
-        if not self.grow(request, request.computed, request.computed + tokens):
+        if not self.grow(request, request.computed + tokens):
             return False
+        self.register(request, request.computed, request.computed + tokens)
         request.computed += tokens
         return True
 
@@ -100,7 +101,10 @@ class ByName:
     def admit(self, request: Request, hits: Hits, tokens: int) -> bool:
         raise NotImplementedError
 
-    def grow(self, request: Request, computed: int, upto: int) -> bool:
+    def grow(self, request: Request, upto: int) -> bool:
+        raise NotImplementedError
+
+    def register(self, request: Request, before: int, upto: int) -> None:
         raise NotImplementedError
 
     def release(self, request: Request, stored: int) -> None:

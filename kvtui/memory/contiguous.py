@@ -131,9 +131,12 @@ class ContiguousMemoryManager(ByName):
             self.log.add(OpKind.TAKE, request.number, range(start, start + size))
         return True
 
-    def grow(self, request: Request, computed: int, upto: int) -> bool:
+    def grow(self, request: Request, upto: int) -> bool:
         """The region is all there is: False beyond its end."""
         return upto <= request.reserved
+
+    def register(self, request: Request, before: int, upto: int) -> None:
+        """Nothing can be found by others."""
 
     def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:
         """One step of the whole batch: nothing has to be bought."""

@@ -166,18 +166,30 @@ class PagedMemoryManager(ByName):
         request.registered = len(hits.blocks)
         request.computed = have
         self._extend(request, need)
-        self._register(request, have, have + tokens)
+        self.register(request, have, have + tokens)
         return True
 
-    def grow(self, request: Request, computed: int, upto: int) -> bool:
-        """Blocks so that tokens [0, upto) have slots, `computed` of them stored; False if there are none."""
+    def grow(self, request: Request, upto: int) -> bool:
+        """Blocks so that tokens [0, upto) have slots; False if there are none."""
         need = self.blocks_for(upto) - len(request.table)
         if need > 0:
             if need > self.pool.free:
                 return False
             self._extend(request, need)
-        self._register(request, computed, upto)
         return True
+
+    def register(self, request: Request, before: int, upto: int) -> None:
+        """Tokens [before, upto) are stored or will be after this step: blocks that get full can be found."""
+        if not self.prefix_cache:
+            return
+        full = upto // self.block_size
+        first = request.registered
+        if first < len(request.keys) and first < full:
+            last = min(full, len(request.keys))
+            self.pool.register(request.table[first:last], request.keys[first:last])
+            request.registered = last
+        if self.log is not None:
+            self.log.add(OpKind.PUBLISH, request.number, request.table[before // self.block_size : full])
 
     def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:
         """One step of the whole batch at once: every decode stores a token, and each of `chunks` (request,
@@ -315,7 +327,7 @@ class PagedMemoryManager(ByName):
             by_chunk = dict(chunks)
             for request in sorted([*full, *by_chunk], key=_order):
                 if request in by_chunk:
-                    self._register(request, request.computed, request.computed + by_chunk[request])
+                    self.register(request, request.computed, request.computed + by_chunk[request])
                 else:
                     self._register_decode(request, step)
         else:
@@ -324,21 +336,9 @@ class PagedMemoryManager(ByName):
 
     def _register_decode(self, request: Request, step: int) -> None:
         stored = request.offset + step
-        self._register(request, stored, stored + 1)
+        self.register(request, stored, stored + 1)
         if request.registered == len(request.keys) and self.hot.has(request):
             self.hot.leave(request)
-
-    def _register(self, request: Request, computed: int, upto: int) -> None:
-        if not self.prefix_cache:
-            return
-        full = upto // self.block_size
-        first = request.registered
-        if first < len(request.keys) and first < full:
-            last = min(full, len(request.keys))
-            self.pool.register(request.table[first:last], request.keys[first:last])
-            request.registered = last
-        if self.log is not None:
-            self.log.add(OpKind.PUBLISH, request.number, request.table[computed // self.block_size : full])
 
     def _key_all(self, request: Request, hashed: int) -> None:
         """Give every full block that is private so far a key that nobody else has."""

@@ -65,8 +65,12 @@ class MemoryManager(Protocol):
         """Memory for the hit prefix and `tokens` more tokens."""
         ...
 
-    def grow(self, request: Request, computed: int, upto: int) -> bool:
-        """Slots for the tokens [0, upto), of which `computed` are stored."""
+    def grow(self, request: Request, upto: int) -> bool:
+        """Slots for the tokens [0, upto)."""
+        ...
+
+    def register(self, request: Request, before: int, upto: int) -> None:
+        """Tokens [before, upto) are stored, or will be after this step: others may find them."""
         ...
 
     def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:

@@ -18,7 +18,7 @@ from tests.engine.worlds import world
 from tests.shared import SHARED, needs_shared
 
 RECORDED = SHARED / "vllm-decisions"
-CASES = sorted(p.name for p in RECORDED.glob("*") if p.is_dir())
+CASES = sorted(p.parent.name for p in RECORDED.glob("*/decisions.jsonl.gz"))
 FULL_NAME = {"0.20": "0.20.2"}
 
 

@@ -76,12 +76,12 @@ def test_contents_by_key_agree_with_contents_by_token() -> None:
 
 def published_early(patch: pytest.MonkeyPatch) -> None:
     """Blocks can be found before their contents are computed."""
-    original = PagedMemoryManager._register
+    original = PagedMemoryManager.register
 
-    def register(self: PagedMemoryManager, request: Request, computed: int, upto: int) -> None:
-        original(self, request, computed, len(request.table) * self.block_size)
+    def register(self: PagedMemoryManager, request: Request, before: int, upto: int) -> None:
+        original(self, request, before, len(request.table) * self.block_size)
 
-    patch.setattr(PagedMemoryManager, "_register", register)
+    patch.setattr(PagedMemoryManager, "register", register)
 
 
 def swapped_entries(patch: pytest.MonkeyPatch) -> None:

@@ -84,8 +84,8 @@ def swapped_entries(patch: pytest.MonkeyPatch) -> None:
     """Two entries of a block table change places after the blocks were written."""
     original = PagedMemoryManager.grow
 
-    def grow(self: PagedMemoryManager, request: paged.Request, computed: int, upto: int) -> bool:
-        done = original(self, request, computed, upto)
+    def grow(self: PagedMemoryManager, request: paged.Request, upto: int) -> bool:
+        done = original(self, request, upto)
         if done and len(request.table) > 3:
             request.table[0], request.table[1] = request.table[1], request.table[0]
         return done
