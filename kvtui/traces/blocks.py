@@ -13,6 +13,7 @@ from kvtui.traces.leftout import rows
 from kvtui.traces.workload import Ints
 
 _POWERS = (16, 32, 64, 128, 256, 512, 1024, 8, 4, 2, 1)  # the likelier first
+_EVIDENCE = 3  # rows with several ids, before an odd size is believed
 _TOLERATED = 10  # of a hundred rows with ids may not fit a size
 
 
@@ -46,7 +47,9 @@ class _Rows:
             return usual
         if fits:
             return next((size for size in fits if size >= all_named), fits[0])
-        return all_named if lowest <= all_named <= min(highest, max(_POWERS)) else self._tolerate(usual)
+        if several.sum() >= _EVIDENCE and lowest <= all_named <= min(highest, max(_POWERS)):
+            return all_named
+        return self._tolerate(usual)
 
     def _tolerate(self, usual: int) -> int:
         """A size that fits all but a few rows, or the usual one where ids name only part of the prompts."""

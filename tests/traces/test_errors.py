@@ -206,6 +206,11 @@ def test_options_out_of_range(read: Read, option: dict[str, int]) -> None:
         ),
         (
             '"kvtui_workload": 1, "unit": 4',
+            '"at_ms": 0, "prompt": 5, "output": 5, "ids": [[1, 2]], "identified": 4',
+            "2 ids of 4 tokens cannot stand for 4 tokens",
+        ),
+        (
+            '"kvtui_workload": 1, "unit": 4',
             '"at_ms": 0, "prompt": 5, "output": 5, "ids": [[1, 99999999999]]',
             "ids cannot be read",
         ),

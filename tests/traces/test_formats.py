@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kvtui.errors import TraceError
-from kvtui.traces import Workload, load
+from kvtui.traces import Workload, load, table
 from kvtui.traces.info import hit_rate_ceiling
 from tests.traces.conftest import Read
 
@@ -54,7 +54,8 @@ def test_what_is_no_count_of_tokens_is_a_bad_row(read: Read, value: str) -> None
     assert (group.reason, group.lines) == ("no whole number of tokens in ContextTokens", (4,))
 
 
-def test_first_three_bad_lines_are_kept_then_counted(read: Read) -> None:
+def test_first_three_bad_lines_are_kept_then_counted(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "PIECE", 1)
     good = "2023-11-16 18:15:50,8,9\n"
     (group,) = read(AZURE + ("bad,1,1\n" + good) * 5).left_out
     assert (group.reason, group.count, group.lines) == ("no readable TIMESTAMP", 5, (4, 6, 8))
@@ -218,7 +219,9 @@ def test_stated_block_size_may_not_change(read: Read) -> None:
         ([(201, 13), (40, 3)], 16),
         ([(200, 12), (47, 2), (1000, 62)], 16),
         ([(130, 2)], 128),
-        ([(480, 10), (95, 2), (47, 1)], 48),
+        ([(480, 10), (95, 2), (47, 1), (384, 8)], 48),
+        ([(480, 10), (95, 2), (47, 1)], 0),
+        ([(128, 7)], 0),
         ([(1024, 3), (768, 2), (1536, 3)], 0),
         ([(1000, 8)] * 99 + [(10, 8)], 128),
         ([(100 * n, 1) for n in range(20, 60)], 512),
