@@ -27,11 +27,16 @@ def count(number: float, *, width: int = 6) -> str:
     """`1,209`; what does not fit in `width` cells is rounded to thousands, millions: `121k`, `1.2M`."""
     whole = round(number)
     text = f"{whole:,}"
-    for scale, unit in ((1e3, "k"), (1e6, "M"), (1e9, "G")):
-        if len(text) <= width:
-            return text
-        text = f"{whole / scale:.1f}{unit}" if whole < 10 * scale else f"{whole / scale:,.0f}{unit}"
-    return text
+    if len(text) <= width:
+        return text
+    for scale, unit in ((1e3, "k"), (1e6, "M")):
+        if whole < 999.5 * scale:
+            return _scaled(whole / scale, unit)
+    return _scaled(whole / 1e9, "G")
+
+
+def _scaled(size: float, unit: str) -> str:
+    return f"{size:.1f}{unit}" if size < 9.95 else f"{size:,.0f}{unit}"
 
 
 def mean(number: float) -> str:
