@@ -17,7 +17,7 @@ from kvtui.traces import load
 from tests.traces.conftest import Read
 
 AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
-ROW = "2023-11-16 18:15:46.6805900,374,44\n"
+ROW = "2023-12-01 09:15:46.5000000,300,44\n"
 MOONCAKE = '{"timestamp": 0, "input_length": 100, "output_length": 5}\n'
 
 

@@ -93,20 +93,20 @@ def test_follow_up_turns_hold_their_history_already(read: Read) -> None:
 def test_dates_with_and_without_fraction_mix(read: Read) -> None:
     workload = read(
         "TIMESTAMP,ContextTokens,GeneratedTokens\n"
-        "2024-05-12 00:00:00.001163+00:00,1452,3\n"
-        "2024-05-12 00:00:01+00:00,584,3\n"
-        "2024-05-12 00:00:02.157988+00:00,862,38\n"
+        "2024-06-01 07:30:00.004163+00:00,1200,9\n"
+        "2024-06-01 07:30:01+00:00,640,2\n"
+        "2024-06-01 07:30:02.160988+00:00,75,31\n"
     )
     assert workload.format == "azure-2024"
-    assert workload.arrival_ns.tolist() == [0, 998_837_000, 2_156_825_000]
+    assert workload.arrival_ns.tolist() == [0, 995_837_000, 2_156_825_000]
 
 
 def test_seven_digits_of_a_second_are_kept(read: Read) -> None:
     workload = read(
         "TIMESTAMP,ContextTokens,GeneratedTokens\r\n"
-        "2023-11-16 18:15:46.6805900,374,44\r\n"
-        "2023-11-16 18:15:46.6815900,396,109\r\n"
-        "2023-11-16 18:15:46.6815901,396,109"
+        "2023-12-01 09:15:46.6805900,300,40\r\n"
+        "2023-12-01 09:15:46.6815900,310,90\r\n"
+        "2023-12-01 09:15:46.6815901,320,80"
     )
     assert workload.format == "azure-2023"
     assert workload.arrival_ns.tolist() == [0, 1_000_000, 1_000_100]
@@ -115,18 +115,18 @@ def test_seven_digits_of_a_second_are_kept(read: Read) -> None:
 def test_columns_go_by_name(read: Read) -> None:
     workload = read(
         "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n"
-        "2024-10-15T12:00:00.269Z,0,770,491\n"
-        "2024-10-15T12:00:05.819Z,1,949,126\n"
+        "2024-11-05T08:00:00.250Z,0,700,410\n"
+        "2024-11-05T08:00:05.800Z,1,930,120\n"
     )
-    assert workload.prompt.tolist() == [770, 949]
-    assert workload.output.tolist() == [491, 126]
+    assert workload.prompt.tolist() == [700, 930]
+    assert workload.output.tolist() == [410, 120]
     assert workload.arrival_ns.tolist() == [0, 5_550_000_000]
     assert workload.assumed == ("1 request with images: images are not modelled, their tokens not added",)
 
 
 WITH_FAILED = (
     "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
-    "5,ChatGPT,472,18,490,Conversation log\n"
+    "5,ChatGPT,480,20,500,Conversation log\n"
     "7,ChatGPT,0,0,0,Conversation log\n"
     "9,GPT-4,100,0,100,API log\n"
 )
@@ -134,7 +134,7 @@ WITH_FAILED = (
 
 def test_failed_rows_are_left_out_and_counted(read: Read) -> None:
     workload = read(WITH_FAILED)
-    assert workload.prompt.tolist() == [472]
+    assert workload.prompt.tolist() == [480]
     assert [(group.reason, group.count, group.lines) for group in workload.left_out] == [
         ("no tokens", 1, (3,)),
         ("no output", 1, (4,)),
@@ -144,8 +144,8 @@ def test_failed_rows_are_left_out_and_counted(read: Read) -> None:
 
 def test_failed_rows_can_be_kept(read: Read) -> None:
     workload = read(WITH_FAILED, keep_failed=True)
-    assert workload.prompt.tolist() == [472, 0, 100]
-    assert workload.output.tolist() == [18, 0, 0]
+    assert workload.prompt.tolist() == [480, 0, 100]
+    assert workload.output.tolist() == [20, 0, 0]
     assert not workload.left_out
     assert "2 requests without prompt or output kept" in workload.assumed
 
@@ -178,13 +178,13 @@ def test_object_over_several_lines_is_one_request(read: Read) -> None:
     one = (
         "# as a README shows it\n"
         "{\n"
-        '  "timestamp": 27482,\n'
-        '  "input_length": 6955,\n'
-        '  "output_length": 52,\n'
-        '  "hash_ids": [46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 2353, 2354]\n'
+        '  "timestamp": 31000,\n'
+        '  "input_length": 7000,\n'
+        '  "output_length": 64,\n'
+        '  "hash_ids": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 700, 701]\n'
         "}\n"
     )
     workload = read(one)
-    assert (workload.prompt.tolist(), workload.output.tolist(), workload.line.tolist()) == ([6955], [52], [2])
+    assert (workload.prompt.tolist(), workload.output.tolist(), workload.line.tolist()) == ([7000], [64], [2])
     assert (workload.unit, np.diff(workload.chain_start).tolist()) == (512, [14])
     assert read(one + one).line.tolist() == [2, 9]

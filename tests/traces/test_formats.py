@@ -16,7 +16,7 @@ from kvtui.traces.info import hit_rate_ceiling
 from tests.traces.conftest import Read
 
 AZURE = (
-    "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:48,91,16\n"
+    "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-12-01 09:15:46.5000000,300,40\n2023-12-01 09:15:48,91,16\n"
 )
 
 
@@ -35,7 +35,7 @@ def test_name_is_the_file_without_its_suffixes(read: Read) -> None:
 def test_standard_input_is_read_as_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(AZURE.encode()))))
     workload = load("-")
-    assert (workload.name, workload.format, workload.prompt.tolist()) == ("stdin", "azure-2023", [374, 91])
+    assert (workload.name, workload.format, workload.prompt.tolist()) == ("stdin", "azure-2023", [300, 91])
 
 
 def test_digest_is_that_of_the_file_as_it_lies_there(read: Read) -> None:
@@ -48,37 +48,37 @@ def test_digest_is_that_of_the_file_as_it_lies_there(read: Read) -> None:
     "value", ["", "x", "NaN", "-1", "1.5", "inf", "3000000000", "99999999999999999999999"]
 )
 def test_what_is_no_count_of_tokens_is_a_bad_row(read: Read, value: str) -> None:
-    workload = read(AZURE + f"2023-11-16 18:15:49,{value},7\n" + "2023-11-16 18:15:50,8,9\n")
-    assert workload.prompt.tolist() == [374, 91, 8]
+    workload = read(AZURE + f"2023-12-01 09:15:49,{value},7\n" + "2023-12-01 09:15:50,8,9\n")
+    assert workload.prompt.tolist() == [300, 91, 8]
     (group,) = workload.left_out
     assert (group.reason, group.lines) == ("no whole number of tokens in ContextTokens", (4,))
 
 
 def test_first_three_bad_lines_are_kept_then_counted(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "PIECE", 1)
-    good = "2023-11-16 18:15:50,8,9\n"
+    good = "2023-12-01 09:15:50,8,9\n"
     (group,) = read(AZURE + ("bad,1,1\n" + good) * 5).left_out
     assert (group.reason, group.count, group.lines) == ("no readable TIMESTAMP", 5, (4, 6, 8))
 
 
 @pytest.mark.parametrize("value", ["21073.0", " 21073 ", '"21073"', "2.1073e4", "021073"])
 def test_whole_numbers_come_in_many_clothes(read: Read, value: str) -> None:
-    workload = read(AZURE + f"2023-11-16 18:15:49,{value},7\n")
-    assert workload.prompt.tolist() == [374, 91, 21073]
+    workload = read(AZURE + f"2023-12-01 09:15:49,{value},7\n")
+    assert workload.prompt.tolist() == [300, 91, 21073]
     assert workload.line.tolist() == [2, 3, 4]
 
 
 def test_rows_out_of_order_are_sorted_and_counted(read: Read) -> None:
-    workload = read(AZURE + "2023-11-16 18:15:47,8,9\n")
-    assert workload.prompt.tolist() == [374, 8, 91]
+    workload = read(AZURE + "2023-12-01 09:15:47,8,9\n")
+    assert workload.prompt.tolist() == [300, 8, 91]
     assert workload.line.tolist() == [2, 4, 3]
     assert workload.assumed == ("1 row earlier than the row before: sorted by arrival",)
 
 
 def test_ragged_rows_are_bad_and_blank_lines_are_none(read: Read) -> None:
-    rows = AZURE + "2023-11-16 18:15:50,1\n\n2023-11-16 18:15:51,2,3,4\n2023-11-16 18:15:52,5,6\n\n\n"
+    rows = AZURE + "2023-12-01 09:15:50,1\n\n2023-12-01 09:15:51,2,3,4\n2023-12-01 09:15:52,5,6\n\n\n"
     workload = read(rows)
-    assert workload.prompt.tolist() == [374, 91, 5]
+    assert workload.prompt.tolist() == [300, 91, 5]
     assert workload.line.tolist() == [2, 3, 7]
     (group,) = workload.left_out
     assert group.lines == (4, 6)
