@@ -10,8 +10,6 @@ from kvtui.tui.view.ink import T2, Ink
 
 Line: TypeAlias = tuple[tuple[str, Ink], ...]
 
-ELLIPSIS = " …"
-
 
 class Rect(NamedTuple):
     x: int
@@ -42,10 +40,10 @@ def cut(text: str, width: int) -> str:
     """The text, shortened at a word to fit `width` cells; a first word that is too long is cut itself."""
     if text_width(text) <= width:
         return text
-    room = width - len(ELLIPSIS)
-    kept = _head(text, room + 1)
-    at_word = kept[: kept.rfind(" ")] if " " in kept else _head(text, room)
-    return at_word.rstrip(" ,:·") + ELLIPSIS if room > 0 else ""
+    kept = _head(text, width - 1)  # room for a blank before the dots
+    if " " in kept:
+        return kept[: kept.rfind(" ")].rstrip(" ,:·") + " …"
+    return _head(text, width - 1) + "…" if width > 1 else ""
 
 
 def _head(text: str, width: int) -> str:

@@ -54,7 +54,8 @@ def situation(scene: Scene) -> Situation:
     if not any(frame.counters.waiting for frame in frames):
         return Situation("keep up")
     base, other = compared(scene)
-    if base != other and _level(frames[base], frames[other]):
+    paging = _reserves(scene.lanes[base]) and not _reserves(scene.lanes[other])
+    if paging and _level(frames[base], frames[other]):
         return Situation("no gain")
     return Situation("full")
 
@@ -150,6 +151,7 @@ def _pair(scene: Scene, base: int, other: int) -> Values:
         values["run" + slot] = (str(scene.frames[lane].counters.running), lane_ink(lane, bold=True))
         name = names[lane] if slot == "0" else names[lane].lower()
         values["name" + slot] = (name, T2)
+    values["base"] = (names[base].lower(), T2)
     return values
 
 

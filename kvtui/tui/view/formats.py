@@ -65,7 +65,7 @@ def speed(times: float) -> str:
 
 def unit_of(values: Iterable[float | None]) -> str:
     """The unit for a row of latencies: seconds as soon as one of them is a second long."""
-    return "s" if max((value for value in values if value is not None), default=1.0) >= 1.0 else "ms"
+    return "s" if max((value for value in values if value is not None), default=1.0) >= 0.9995 else "ms"
 
 
 def latency(seconds: float | None, unit: str) -> str:

@@ -31,8 +31,8 @@ _PICTURE: tuple[tuple[tuple[int, ...], str], ...] = (
         tuple(code(Kind.SHARED, amount) for amount in (2, 2, 3, 3, MANY)),
         "shared: that many requests use the block",
     ),
-    ((code(Kind.CACHED),) * 5, "cached: no owner now, kept until the space is needed"),
-    ((code(Kind.COPIED),) * 5, "copied in this step, before a change (copy-on-write)"),
+    ((code(Kind.CACHED),) * 5, "cached: no owner, kept until the space is needed"),
+    ((code(Kind.COPIED),) * 5, "copied in this step (copy-on-write)"),
 )
 
 
@@ -93,7 +93,7 @@ def _split(canvas: Canvas, x: int, y: int) -> int:
     entries = (
         (lane_ink(1), "stored, in the colour of the lane"),
         (T3, "held for later, or cached"),
-        (WARN, "wasted: never used, or the unfilled end of a block"),
+        (WARN, "wasted: never used, or unfilled block ends"),
         (Ink("hole"), "hole"),
     )
     for ink, words in entries:

@@ -62,7 +62,7 @@ ENGLISH: Final[dict[str, Say]] = {
     ),
     "counts": Say((), line="{name0} runs {run0}, {name1} runs {run1}."),
     "no gain": Say(
-        ("Paging wins little on this traffic: {name0} holds {run0}, {name1} {run1}.",),
+        ("Paging wins little on this traffic: {base} holds {run0}, {name1} {run1}.",),
         line="Paging wins little here: {run0} against {run1}.",
     ),
     "preempted": Say(
@@ -78,6 +78,7 @@ ENGLISH: Final[dict[str, Say]] = {
     ),
     "one done": Say(
         ("{done} has finished everything at {end}; {late} still has {left} requests to go.",),
+        ("{done} has finished everything at {end};", "{late} still has {left} requests to go."),
         line="{done} is done at {end}; {late} has {left} to go.",
     ),
     "end": Say(
@@ -85,6 +86,7 @@ ENGLISH: Final[dict[str, Say]] = {
             "{fast} finished in {end1}, {slow} in {end0}: the same GPU, {times} times as fast.",
             "S shows the summary.",
         ),
+        ("{fast} finished in {end1}, {slow} in {end0}: {times} times as fast.", "S shows the summary."),
         line="{fast} took {end1}, {slow} {end0}. S: summary.",
     ),
     "end, level": Say(

@@ -47,8 +47,9 @@ def test_text_is_cut_at_a_word() -> None:
     assert cut("no free block for r266", 15) == "no free block …"
     assert cut("no free block for r266", 14) == "no free …"
     assert cut("305 tokens · 20 blocks", 14) == "305 tokens …"
-    assert cut("averyveryverylongname.csv", 10) == "averyver …"
-    assert cut("abc", 2) == ""
+    assert cut("averyveryverylongname.csv", 10) == "averyvery…"
+    assert cut("abc", 2) == "a…"
+    assert cut("abc", 1) == ""
 
 
 @given(st.text(alphabet="ab 連続·", max_size=40), st.integers(0, 30))

@@ -1,0 +1,210 @@
+"""What is said in which situation, and that it stays long enough to be read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kvtui.frame import Event, EventKind, Frame, Split
+from kvtui.tui.view.canvas import line_width, plain
+from kvtui.tui.view.captions import HOLD_S, Narrator, Situation, caption, situation
+from kvtui.tui.view.ink import WARN_BOLD, lane_ink
+from kvtui.tui.view.scene import Run, Scene
+from tests.tui.frames import (
+    cells_of,
+    contiguous_frame,
+    counters,
+    empty_frame,
+    lane,
+    paged_frame,
+    scene,
+)
+
+
+def said(shown: Scene, *, width: int = 116, rows: int = 2) -> list[str]:
+    return [plain(line) for line in caption(shown, situation(shown), width=width, rows=rows)]
+
+
+def counted(frame: Frame, **changes: object) -> Frame:
+    return replace(frame, counters=replace(frame.counters, **changes))
+
+
+def test_full_in_three_widths() -> None:
+    assert said(scene()) == [
+        "Contiguous is full at 19: each request locks 2,048 slots and has filled 402 of them on average.",
+        "Paged hands out 16 slots at a time: the same memory holds 66,"
+        " and 1.4% of it sits in unfilled block ends.",
+    ]
+    assert said(scene(), width=78) == [
+        "Contiguous is full at 19: each locks 2,048 slots and has filled 402.",
+        "Paged adds 16 slots at a time: the same memory holds 66.",
+    ]
+    assert said(scene(), width=58, rows=1) == ["Locked: 2,048 each. Filled: 402. Full at 19; paged: 66."]
+
+
+def test_numbers_wear_the_colour_of_what_they_count() -> None:
+    first, second = caption(scene(), Situation("full"), width=116, rows=2)
+    assert ("19", lane_ink(0, bold=True)) in first
+    assert ("402", WARN_BOLD) in first
+    assert ("66", lane_ink(1, bold=True)) in second
+
+
+def test_before_anything_has_run() -> None:
+    start = scene(frames=(empty_frame(), empty_frame()), time_s=0.0)
+    assert said(start) == ["Both managers start empty. Watch how each gives out the same memory."]
+
+
+def test_both_keep_up() -> None:
+    easy = scene(
+        frames=(counted(contiguous_frame(), waiting=0), counted(paged_frame(), running=21, waiting=0))
+    )
+    assert said(easy) == ["Both keep up: 19 and 21 requests run, nobody waits."]
+
+
+def test_nothing_to_do_for_a_while() -> None:
+    idle = scene(frames=tuple(counted(f, running=0, waiting=0) for f in (contiguous_frame(), paged_frame())))
+    assert said(idle) == ["Nothing runs and nobody waits: the next request has not come yet."]
+
+
+def test_no_request_fits() -> None:
+    refused = replace(empty_frame(), step=1, counters=counters(rejected=9))
+    assert said(scene(frames=(refused, refused)))[0].startswith("No request fits")
+
+
+def test_paging_wins_little() -> None:
+    level = scene(frames=(contiguous_frame(), counted(paged_frame(), running=20, batch_mean=19.0)))
+    assert said(level) == ["Paging wins little on this traffic: contiguous holds 19, paged 20."]
+
+
+def test_one_lane_is_done() -> None:
+    done = counted(replace(paged_frame(), done=True, time_s=115.1), running=0, waiting=0, finished=340)
+    assert said(scene(frames=(contiguous_frame(), done))) == [
+        "Paged has finished everything at 01:55.1; contiguous still has 178 requests to go."
+    ]
+
+
+def test_the_end_names_the_quicker_lane_and_offers_the_summary() -> None:
+    frames = (replace(contiguous_frame(), time_s=193.0), replace(paged_frame(), time_s=115.1))
+    assert said(scene(frames=frames, run=Run.ENDED)) == [
+        "Paged finished in 01:55.1, contiguous in 03:13.0: the same GPU, 1.7 times as fast.",
+        "S shows the summary.",
+    ]
+    assert said(scene(frames=frames[::-1], lanes=scene().lanes[::-1], run=Run.ENDED))[0].startswith(
+        "Paged finished"
+    )
+    level = (frames[0], replace(paged_frame(), time_s=190.0))
+    assert "no difference" in said(scene(frames=level, run=Run.ENDED))[0]
+
+
+def test_a_lane_that_has_let_everybody_in() -> None:
+    last = counted(paged_frame(), running=2, waiting=0, finished=338, unfinished=2)
+    assert (
+        said(scene(frames=(contiguous_frame(), last)))[1] == "Paged has let everybody in. Still running: 2."
+    )
+
+
+def test_two_paged_lanes_that_differ_in_the_prefix_cache() -> None:
+    refs = [3, 2, 1, 1]
+    cells = cells_of([3] * 4, [1] * 4, [16] * 4, refs)
+    off = counted(paged_frame(), running=53, query_tokens=0)
+    on = replace(counted(paged_frame(), running=68, query_tokens=900, hit_tokens=400), cells=cells)
+    lanes = (lane("paged", title="Paged"), lane("paged", name="cache", title="Cache"))
+    assert said(scene(lanes=lanes, frames=(off, on))) == [
+        "Without the prefix cache 53 requests fit: each keeps its own copy of the same opening prompt.",
+        "With it 68 fit: 2 blocks are shared and save 3 copies.",
+    ]
+
+
+def test_lanes_of_one_title_go_by_their_names() -> None:
+    lanes = (lane("paged"), lane("paged", name="paged-2", block_size=128))
+    lines = said(scene(lanes=lanes, frames=(paged_frame(), paged_frame())))
+    assert lines[0].startswith("paged hands out 16 slots")
+    assert lines[1].startswith("paged-2 hands out 128 slots")
+
+
+def test_one_lane_alone() -> None:
+    alone = scene(lanes=(lane("paged"),), frames=(counted(paged_frame(), waiting=0),))
+    assert said(alone) == ["Paged keeps up: 66 requests run, nobody waits."]
+    assert len(said(scene(lanes=(lane("paged"),), frames=(paged_frame(),)))) == 1
+
+
+PREEMPTION = Situation("preempted", 1, Event(74.0, 1798, EventKind.PREEMPTED, 279, 20, 266))
+
+
+@pytest.mark.parametrize(
+    ("width", "rows", "text"),
+    [
+        (
+            116,
+            2,
+            "No free block was left: r279 gave back 20 blocks so that r266 can go on."
+            " It will be computed again.",
+        ),
+        (58, 1, "r279 gave back 20 blocks so that r266 can go on."),
+    ],
+)
+def test_a_preemption(width: int, rows: int, text: str) -> None:
+    assert [plain(line) for line in caption(scene(), PREEMPTION, width=width, rows=rows)] == [text]
+
+
+ALL = ("start", "idle", "keep up", "full", "no gain", "one done", "end", "nothing ran")
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(("width", "rows"), [(116, 2), (78, 2), (58, 1)])
+def test_every_situation_fits_everywhere(name: str, width: int, rows: int) -> None:
+    done = replace(paged_frame(), done=True, time_s=3599.0)
+    shown = scene(frames=(contiguous_frame(), done))
+    lines = caption(shown, Situation(name), width=width, rows=rows)
+    assert 1 <= len(lines) <= rows
+    assert all(line_width(line) <= width for line in lines)
+    assert all("…" not in plain(line) for line in lines)
+
+
+def easy() -> Scene:
+    return scene(
+        frames=tuple(
+            counted(f, waiting=0, preemptions=0)
+            for f in (contiguous_frame(events=()), paged_frame(events=()))
+        )
+    )
+
+
+def busy() -> Scene:
+    return scene(frames=(contiguous_frame(events=()), paged_frame(events=())))
+
+
+def test_a_situation_stays_for_a_while() -> None:
+    narrator = Narrator()
+    assert narrator.tell(easy(), now=0.0).name == "keep up"
+    assert narrator.tell(busy(), now=HOLD_S / 2).name == "keep up"
+    assert narrator.tell(busy(), now=HOLD_S).name == "full"
+
+
+def test_a_pause_is_told_at_once() -> None:
+    narrator = Narrator()
+    narrator.tell(easy(), now=0.0)
+    assert narrator.tell(replace(busy(), run=Run.PAUSED), now=0.1).name == "full"
+
+
+def test_the_first_preemption_is_told_once_while_it_runs() -> None:
+    narrator = Narrator()
+    narrator.tell(busy(), now=0.0)
+    assert narrator.tell(scene(), now=0.1) == PREEMPTION
+    assert narrator.tell(scene(), now=0.1 + HOLD_S / 2) == PREEMPTION
+    assert narrator.tell(scene(), now=0.2 + HOLD_S).name == "full"
+    assert narrator.tell(scene(), now=9.0).name == "full"
+
+
+def test_while_it_stands_on_a_preemption_that_is_told() -> None:
+    narrator = Narrator()
+    stood = scene(run=Run.PAUSED)
+    assert narrator.tell(stood, now=0.0) == PREEMPTION
+    gone = replace(paged_frame(), step=1799)
+    assert narrator.tell(scene(run=Run.PAUSED, frames=(contiguous_frame(), gone)), now=0.1).name == "full"
+
+
+def test_split_of_a_lane_decides_what_is_locked() -> None:
+    half = counted(contiguous_frame(), split=Split(10, 10, 30, 2, 0, 0, 48))
+    assert "locks 1,053 slots" in said(scene(frames=(half, paged_frame())))[0]

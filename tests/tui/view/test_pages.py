@@ -1,0 +1,111 @@
+"""Help and summary as text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kvtui.frame import Frame
+from kvtui.tui.view.canvas import line_width, plain
+from kvtui.tui.view.helppage import cell_words, help_lines
+from kvtui.tui.view.ink import WARN
+from kvtui.tui.view.keys import keys_for
+from kvtui.tui.view.palette import Look
+from kvtui.tui.view.scale import Scale
+from kvtui.tui.view.scene import Run, Scene
+from kvtui.tui.view.summary import summary_lines
+from tests.tui.frames import contiguous_frame, counters, empty_frame, lane, paged_frame, scene
+
+LOOK = Look()
+SCALE = Scale(32, 20, 64)
+
+
+def ended(**changes: object) -> Scene:
+    frames = (
+        replace(contiguous_frame(), time_s=193.0, done=True),
+        replace(paged_frame(), time_s=115.1, done=True),
+    )
+    return scene(**({"frames": frames, "run": Run.ENDED, "time_s": 193.0} | changes))
+
+
+def text(lines: tuple) -> list[str]:
+    return [plain(line).rstrip() for line in lines]
+
+
+def test_help_names_every_key_of_the_table() -> None:
+    page = text(help_lines(scene(), SCALE, LOOK, width=120))
+    for key in keys_for(2):
+        assert any(key.written in line and key.help in line for line in page), key
+
+
+def test_help_says_what_a_cell_is() -> None:
+    assert cell_words(scene(), SCALE) == "1 cell = 4 blocks = 64 tokens = 8 MiB"
+    assert cell_words(scene(), Scale(64, 40, 16)) == "1 cell = 1 block = 16 tokens = 2 MiB"
+    unsized = replace(lane("paged"), pool_bytes=None)
+    assert cell_words(scene(lanes=(unsized, unsized)), SCALE) == "1 cell = 4 blocks = 64 tokens"
+    larger = (lane("paged", block_size=128), lane("paged"))
+    assert cell_words(scene(lanes=larger), SCALE) == "1 cell = 64 tokens = 8 MiB"
+
+
+@pytest.mark.parametrize("width", [60, 80, 111, 112, 120, 200])
+def test_pages_are_as_wide_as_the_terminal_and_cut_nothing(width: int) -> None:
+    for page in (help_lines(scene(), SCALE, LOOK, width=width), summary_lines(ended(), LOOK, width=width)):
+        assert {line_width(line) for line in page} == {width}
+    words = " ".join(text(help_lines(scene(), SCALE, LOOK, width=width)))
+    for end in ("is needed", "(copy-on-write)", "as an SVG picture", "to the next"):
+        assert end in words
+
+
+def test_the_summary() -> None:
+    page = text(summary_lines(ended(), LOOK, width=120))
+    body = [line.strip() for line in page if line.strip()]
+    assert body[0] == "Summary  340 requests, seed 7, the same 4.88 GiB of KV memory in each lane, simulated"
+    assert body[1] == "Paged finished in 01:55.1, contiguous in 03:13.0: the same GPU, 1.7 times as fast."
+    assert body[2].startswith("It held more requests at once")
+    table = {line[14:45].strip(): line[45:].split("  ") for line in page if len(line) > 60}
+    cells = {label: [cell.strip() for cell in row if cell.strip()] for label, row in table.items()}
+    assert cells["tokens a second"] == ["685", "1,209", "1.8x higher"]
+    assert cells["largest batch"] == ["19", "86", "4.5x larger"]
+    assert cells["first token, p50 / p99"] == ["18.0 / 34.3 s", "0.1 / 0.2 s", "17.9 s sooner"]
+    assert cells["each next token, mean"] == ["27 ms", "44 ms", "1.6x slower"]
+    assert cells["preempted"] == ["0", "8"]
+    assert any(line.strip().startswith("In GPUs     contiguous needs 2") for line in page)
+    assert any("both managers hold 19" in line for line in page)
+
+
+def test_what_got_worse_is_amber() -> None:
+    amber = [run for line in summary_lines(ended(), LOOK, width=120) for run, ink in line if ink == WARN]
+    assert amber == ["1.6x slower"]
+
+
+def test_a_summary_in_the_middle_of_a_run_does_not_claim_an_end() -> None:
+    page = " ".join(text(summary_lines(scene(), LOOK, width=120)))
+    assert "So far, at 01:14.0; the run goes on." in page
+    assert "In GPUs" not in page
+
+
+def test_no_difference_is_said_to_be_none() -> None:
+    level = tuple(
+        replace(frame, time_s=100.0, done=True, counters=contiguous_frame().counters)
+        for frame in (contiguous_frame(), paged_frame())
+    )
+    page = " ".join(text(summary_lines(ended(frames=level), LOOK, width=120)))
+    assert "no difference worth having" in page
+    assert "does not matter which" in page
+    assert page.count("the same") >= 4
+    assert "In GPUs" not in page
+
+
+def test_unknown_figures_are_not_nought() -> None:
+    nothing: Frame = replace(empty_frame(), done=True, counters=counters(rejected=340))
+    page = " ".join(text(summary_lines(ended(frames=(nothing, nothing)), LOOK, width=120)))
+    assert "n/a / n/a" in page
+    assert "rejected" in page
+
+
+def test_one_lane_alone_is_summed_up_without_comparison() -> None:
+    alone = ended(lanes=(lane("paged"),), frames=(ended().frames[1],))
+    page = " ".join(text(summary_lines(alone, LOOK, width=80)))
+    assert "Paged finished in 01:55.1." in page
+    assert "paged is" not in page

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from kvtui.frame import Event, EventKind
+from kvtui.tui.view.canvas import plain
+from kvtui.tui.view.ink import BAD, WARN
+from kvtui.tui.view.scene import Mark
+from kvtui.tui.view.timeline import Marks, timeline_line
+from tests.tui.frames import counters, paged_frame, scene
+
+
+def text(**changes: object) -> str:
+    return plain(timeline_line(scene(**changes), width=60, margin=1))
+
+
+def test_played_head_and_rest_when_the_end_is_known() -> None:
+    assert text(marks=()) == " 01:14.0  ━━━━━━━━━●───────────────  03:13.0  ╋ preempted 8 "
+
+
+def test_without_a_known_end_the_line_ends_at_now() -> None:
+    assert text(marks=(), end_s=None) == " 01:14.0  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━●  ╋ preempted 8 "
+
+
+def test_a_mark_stands_at_its_time() -> None:
+    line = timeline_line(scene(marks=(Mark(30.0, "preempted"),), end_s=None), width=60, margin=1)
+    assert plain(line)[10 + round(30 / 74 * 33)] == "╋"
+    assert ("╋", WARN) in line
+
+
+def test_the_worst_of_several_is_seen_and_a_crowd_becomes_a_stretch() -> None:
+    both = (Mark(30.0, "rejected"), Mark(30.0, "preempted"))
+    assert "╳" in text(marks=both, end_s=None)
+    crowd = tuple(Mark(30.0 + 2.3 * at, "preempted") for at in range(6))
+    line = timeline_line(scene(marks=crowd, end_s=None), width=60, margin=1)
+    assert "━" * 4 in next(run for run, ink in line if ink == WARN)
+
+
+def test_rejections_are_counted_beside_preemptions() -> None:
+    refused = paged_frame(counters=counters(rejected=2, preemptions=8))
+    line = timeline_line(scene(frames=(refused,), lanes=scene().lanes[1:]), width=120, margin=2)
+    assert plain(line).rstrip().endswith("╋ preempted 8  ╳ rejected 2")
+    assert ("╳", BAD) in line
+
+
+def test_marks_are_taken_once_from_overlapping_frames() -> None:
+    marks = Marks(1)
+    first = Event(1.0, 10, EventKind.PREEMPTED, 1, 2, 3)
+    second = Event(2.0, 20, EventKind.REJECTED, 4, 5, 6)
+    other = Event(3.0, 30, EventKind.FINISHED, 7, 8, 9)
+    marks.add(0, paged_frame(events=(first,)))
+    marks.add(0, paged_frame(events=(first,)))
+    marks.add(0, paged_frame(events=(other, second, first)))
+    assert marks.all() == (Mark(1.0, "preempted"), Mark(2.0, "rejected"))
+
+
+def test_marks_do_not_grow_without_end() -> None:
+    marks = Marks(1)
+    for at in range(20_000):
+        marks.add(0, paged_frame(events=(Event(at / 10, at, EventKind.PREEMPTED, 1, 2, 3),)))
+    assert len(marks.all()) < 5000
