@@ -1,8 +1,8 @@
 """The experiment of the article on paged attention: how many sequences fit at once at full length.
 
 Sequences of random length are placed one after the other until one does not fit. Contiguous memory reserves
-the maximum for each, paged memory what it needs in whole blocks. That counts sequences that stand still at their
-full length; a server runs requests that grow, end and make room, which is the other half of the comparison.
+the maximum for each, paged memory what it needs in whole blocks. That counts sequences that stand still at
+their full length; a server runs requests that grow, end and make room: the other half of the comparison.
 """
 
 from __future__ import annotations

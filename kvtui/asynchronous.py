@@ -67,13 +67,13 @@ class AsyncScheduler(Scheduler):
             request.generated += 1
             plan.tokens += 1
             if request.generated == 1:
-                plan.first_tokens.append(request)
+                plan.first_tokens = [*plan.first_tokens, request]
         request.placeholders -= not stale
         if request.phase is Phase.RUNNING:
             self._publish(request, request.computed - request.placeholders)
         if request.generated >= request.output:
             self._end_one(request)
-            plan.finished.append(request)
+            plan.finished = [*plan.finished, request]
 
     def _end_one(self, request: Request) -> None:
         if request.phase is Phase.RUNNING:

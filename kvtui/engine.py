@@ -21,6 +21,7 @@ from kvtui.scheduler import Plan, Scheduler
 from kvtui.traces.workload import Workload
 
 UNLIMITED = 1 << 60
+NEVER = 1 << 80  # ps
 PATIENCE = 3  # steps that do nothing, with nothing to come, before a run counts as stuck
 
 
@@ -108,7 +109,7 @@ class Engine:
         self.scheduler = (
             AsyncScheduler(rules, manager) if rules.async_scheduling else Scheduler(rules, manager)
         )
-        self.meter = Meter()
+        self._meter = Meter()
         self.observer: Observer | None = None
         self.now_ps = 0
         self.done = not len(workload)
@@ -123,13 +124,23 @@ class Engine:
         self._prepare = prepare
         self._refuse = refuse
         self._idle = 0  # steps in a row that did nothing
-        self._until = until_ps
+        self._until = NEVER if until_ps is None else until_ps
+        self._deadline = self._until  # of the run, or the next abort
+        self._event = 0  # no arrival, abort or end before then
+        self._changed = True  # whether levels may have changed since they were measured
+        self._rates: dict[int, tuple[int, int]] = {}
 
     @property
     def next_ps(self) -> int:
         """When the next step starts: now or, where nothing runs or waits, when something arrives."""
         due = None if self.scheduler.active else self._due()
         return self.now_ps if due is None else max(self.now_ps, due)
+
+    @property
+    def meter(self) -> Meter:
+        """What was measured up to now."""
+        self._meter.flush(self.now_ps)
+        return self._meter
 
     # ---- running
 
@@ -140,52 +151,52 @@ class Engine:
 
     def step(self, limit: int = 1) -> bool:
         """Do at most `limit` scheduler steps in one call; False when nothing is left to do."""
-        if self.done or not self._take_in():
-            self.done = True
-            return False
-        plan = self._leap(limit)
+        if self.now_ps >= self._event or not self.scheduler.active:
+            if self.done or not self._take_in():
+                self.done = True
+                return False
+            self._changed = True
+        steps = self.scheduler.horizon()
+        plan = self._leap(min(limit, steps)) if steps else None
         if plan is None:
             plan = self._full_step()
-        self._idle = self._idle + 1 if plan.idle else 0
-        if self._idle >= PATIENCE and self._due() is None and self.scheduler.settled:
-            self.done = self.stuck = True
+            self._idle = self._idle + 1 if plan.idle else 0
+            if self._idle >= PATIENCE and self._due() is None and self.scheduler.settled:
+                self.done = self.stuck = True
         if self.observer is not None:
             self.observer.updated(self, plan)
         return not self.done
 
-    def _leap(self, limit: int) -> Plan | None:
-        scheduler = self.scheduler
-        steps = min(limit, scheduler.horizon())
-        if steps <= 0:
-            return None
+    def _leap(self, steps: int) -> Plan | None:
+        scheduler, meter, now = self.scheduler, self._meter, self.now_ps
         decodes = len(scheduler.running)
-        first, rise = self._pace(decodes)
-        steps = self._until_event(steps, first, rise)
-        if not self.manager.uniform:
-            steps = 1  # which blocks lose content decides what is cached: look at every step
-        before = self.manager.levels(self._wanted())
+        fixed, slope = self._rates.get(decodes) or self._rate(decodes)
+        first, rise = fixed + slope * scheduler.decode_context, slope * decodes
+        uniform = self.manager.uniform
+        if steps > 1:
+            # Where it matters which blocks lose content, look at every step.
+            steps = self._until_event(steps, first, rise) if uniform else 1
+        if self._changed:
+            meter.set(now, decodes, scheduler.final, self.manager.levels(self._wanted()))
+            self._changed = False
         bought: list[tuple[int, int]] = []
         plan = scheduler.leap(steps, bought)
         if plan is None:
             return None
         if self.observer is not None:
             self.observer.scheduled(self, plan)
+        size = self.manager.block_size
         if plan.steps == 1:
-            levels = self.manager.levels(self._wanted())
-            self.meter.add(first, decodes, plan.stored, scheduler.final, levels)
+            dt = first
+            meter.store(plan.stored, dt)
         else:
-            self.meter.add_leap(
-                steps=plan.steps,
-                first=first,
-                rise=rise,
-                running=decodes,
-                stored=plan.stored,
-                final=scheduler.final,
-                before=before,
-                block_size=self.manager.block_size,
-                bought=bought,
-            )
-        self.now_ps += plan.steps * first + rise * (plan.steps * (plan.steps - 1) // 2)
+            dt = plan.steps * first + rise * (plan.steps * (plan.steps - 1) // 2)
+            meter.store_leap(plan.steps, plan.stored, decodes, first, rise)
+        for done, blocks in bought:
+            meter.buy(now + done * first + rise * (done * (done - 1) // 2), blocks * size)
+        if not uniform:
+            meter.set(now, decodes, scheduler.final, self.manager.levels(self._wanted()))
+        self.now_ps = now + dt
         self._settle(plan)
         return plan
 
@@ -196,7 +207,9 @@ class Engine:
             self.observer.scheduled(self, plan)
         dt = self.cost.step(plan.decodes, plan.decode_context, plan.prefill_tokens, plan.prefill_pairs)
         levels = self.manager.levels(self._wanted())
-        self.meter.add(dt, len(scheduler.running), plan.stored, scheduler.final, levels)
+        self._meter.set(self.now_ps, len(scheduler.running), scheduler.final, levels)
+        self._meter.store(plan.stored, dt)
+        self._changed = False
         if self.rules.async_scheduling:
             self._settle(plan)  # what came in is the result of the step before
             self.now_ps += dt
@@ -209,32 +222,29 @@ class Engine:
         """Results of the model come in now."""
         self.scheduler.commit(plan)
         results = self.results
+        results.output_tokens += plan.tokens
         for request in plan.first_tokens:
             results.first(request, self.now_ps)
-        for request in plan.finished:
-            results.finish_one(request, self.now_ps)
-            self._live.pop(request.number, None)
-        results.output_tokens += plan.tokens
+        if plan.finished:
+            self._changed = True
+            for request in plan.finished:
+                results.finish_one(request, self.now_ps)
+                self._live.pop(request.number, None)
 
-    def _pace(self, decodes: int) -> tuple[int, int]:
-        """Time of the next decode-only step, and by how much each further one takes longer."""
-        context = self.scheduler.decode_context
-        first = self.cost.leap(decodes, context, 1)
-        return first, self.cost.leap(decodes, context, 2) - 2 * first
+    def _rate(self, decodes: int) -> tuple[int, int]:
+        """Time of a step of so many decodes: without context, and for each token of context."""
+        fixed = self.cost.leap(decodes, 0, 1)
+        rate = self._rates[decodes] = fixed, self.cost.leap(decodes, 1, 1) - fixed
+        return rate
 
     def _until_event(self, steps: int, first: int, rise: int) -> int:
         """At most so many steps that the last one starts before the next event that could matter."""
-        due = [t for t in (self._until, self._aborts[-1][0] if self._aborts else None) if t is not None]
-        if self._next is not None and self.scheduler.open:
-            due.append(self._next.time)
-        if not due:
-            return steps
-        room = min(due) - self.now_ps
+        room = (self._event if self.scheduler.open else self._deadline) - self.now_ps
         if room <= 0:
             return 1
         if steps * first + rise * (steps * (steps - 1) // 2) < room:
             return steps
-        low, high = 0, steps  # low steps end before the event, high steps do not
+        low, high = 0, min(steps, room // first + 1)  # low steps end before the event, high steps do not
         while high - low > 1:
             middle = (low + high) // 2
             if middle * first + rise * (middle * (middle - 1) // 2) < room:
@@ -258,19 +268,22 @@ class Engine:
 
     def _take_in(self) -> bool:
         """Take in what is due; jump over idle time. False when nothing is left or the time is up."""
-        while True:
-            if self._until is not None and self.now_ps >= self._until:
-                return False
+        while self.now_ps < self._until:
             self._take_in_until(self.now_ps)
+            due = self._due()
+            self._deadline = min(self._until, self._aborts[-1][0] if self._aborts else NEVER)
+            self._event = min(self._deadline, due if due is not None else NEVER)
             if self.scheduler.active:
                 return True
             self.scheduler.rest()
             if self.observer is not None:
                 self.observer.idle(self)
-            due = self._due()
             if due is None:
                 return False
+            self._meter.flush(self.now_ps)
             self.now_ps = max(self.now_ps, due)
+            self._meter.skip(self.now_ps)
+        return False
 
     def _take_in_until(self, now: int) -> None:
         while self._aborts and self._aborts[-1][0] <= now:
@@ -295,7 +308,7 @@ class Engine:
         keys = self._keys.of(arrival.number) if self._keys is not None else []
         max_len = self.rules.max_model_len
         request = request_of(arrival, keys, max_len)
-        needed, room = arrival.prompt + 1, max_len
+        needed, room = (arrival.prompt + 1, max_len) if arrival.prompt else (1, 0)
         if self._refuse and needed <= room:
             needed, room = self.manager.need(request), self.manager.blocks
             if not self.manager.can_hold(request) and needed <= room:

@@ -27,7 +27,7 @@ def arrivals(workload: Workload) -> Iterator[Arrival]:
     """All rows in order of arrival."""
     for start in range(0, len(workload), CHUNK):
         part = slice(start, start + CHUNK)
-        times = (workload.arrival_ns[part] * PS_PER_NS).tolist()
+        times = [ns * PS_PER_NS for ns in workload.arrival_ns[part].tolist()]
         prompts = workload.prompt[part].tolist()
         outputs = workload.output[part].tolist()
         priorities = [0] * len(times) if workload.priority is None else workload.priority[part].tolist()

@@ -1,70 +1,80 @@
-"""Time-weighted sums of a run, exact in integers: k steps in one leap add what k single steps add."""
+"""Time-weighted sums of a run, exact in integers: k steps in one leap add what k single steps add.
+
+Levels are only looked at when they change: what stood since the last change is added then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from kvtui.memory.levels import Levels
+from kvtui.memory.levels import NOTHING, Levels
 
 
-@dataclass(slots=True)
 class Meter:
-    """Sums of (quantity x ps) over the time the engine was stepping."""
+    """Sums of (quantity x ps) over the time the engine was stepping. `flush` brings them up to a moment."""
 
-    time: int = 0
-    running: int = 0
-    stored: int = 0  # slots with K/V, shared ones once
-    final: int = 0  # tokens the running requests will have in the end
-    held: int = 0
-    hole: int = 0
-    cached: int = 0
-    free: int = 0
-    peak: int = 0  # requests running at once
+    def __init__(self) -> None:
+        self.time = 0
+        self.running = 0
+        self.stored = 0  # slots with K/V, shared ones once
+        self.final = 0  # tokens the running requests will have in the end
+        self.held = 0
+        self.hole = 0
+        self.cached = 0
+        self.free = 0
+        self.peak = 0  # requests running at once
+        self._since = 0
+        self._running = 0
+        self._final = 0
+        self._held, self._twice, self._hole, self._cached, self._free = NOTHING
 
-    def add(self, dt: int, running: int, stored: int, final: int, levels: Levels) -> None:
-        """One step of `dt` ps at these levels."""
-        self.time += dt
-        self.running += dt * running
-        self.stored += dt * (stored - levels.twice)
-        self.final += dt * final
-        self.held += dt * levels.held
-        self.hole += dt * levels.hole
-        self.cached += dt * levels.cached
-        self.free += dt * levels.free
-        self.peak = max(self.peak, running)
+    def flush(self, now: int) -> None:
+        """Add what stood from the last change until `now`."""
+        dt = now - self._since
+        if dt:
+            self._since = now
+            self.time += dt
+            self.running += dt * self._running
+            self.stored -= dt * self._twice
+            self.final += dt * self._final
+            self.held += dt * self._held
+            self.hole += dt * self._hole
+            self.cached += dt * self._cached
+            self.free += dt * self._free
 
-    def add_leap(
-        self,
-        *,
-        steps: int,
-        first: int,
-        rise: int,
-        running: int,
-        stored: int,
-        final: int,
-        before: Levels,
-        block_size: int,
-        bought: Sequence[tuple[int, int]],
-    ) -> None:
-        """`steps` decode-only steps: step i takes first + i * rise ps and ends with stored + i * running.
+    def skip(self, now: int) -> None:
+        """Nothing runs until `now`."""
+        self._since = now
 
-        `before` are the levels before the first of them; `bought` says in which step how many blocks left
-        the free memory (never used and lost ones first, cached ones last).
-        """
+    def set(self, now: int, running: int, final: int, levels: Levels) -> None:
+        """From `now` on these levels stand."""
+        self.flush(now)
+        self._running = running
+        self._final = final
+        self._held, self._twice, self._hole, self._cached, self._free = levels
+        if running > self.peak:
+            self.peak = running
+
+    def buy(self, now: int, slots: int) -> None:
+        """At `now` free slots were taken: never used and lost ones first, cached ones last."""
+        past = now - self._since  # the new level will count for this time too: take it back at once
+        self._held += slots
+        self.held -= slots * past
+        self._free -= slots
+        self.free += slots * past
+        if self._free < self._cached:
+            self.cached += (self._cached - self._free) * past
+            self._cached = self._free
+
+    def store(self, stored: int, dt: int) -> None:
+        """A step of `dt` ps that ends with `stored` tokens."""
+        self.stored += stored * dt
+
+    def store_leap(self, steps: int, stored: int, more: int, first: int, rise: int) -> None:
+        """Decode-only steps: step i takes first + i * rise ps and ends with stored + i * more tokens."""
         pairs = steps * (steps - 1) // 2
-        total = steps * first + rise * pairs
-        # sum over i of i * (first + i * rise)
+        # Sum over i of i * (first + i * rise), and the plain sum of the times.
         weighted = first * pairs + rise * (steps - 1) * steps * (2 * steps - 1) // 6
-        self.add(total, running, stored, final, before)
-        self.stored += running * weighted
-        free, cached = before.free, before.cached
-        for step, blocks in bought:
-            rest = total - (step * first + rise * (step * (step - 1) // 2))  # from then to the end
-            slots = blocks * block_size
-            self.held += slots * rest
-            self.free -= slots * rest
-            free -= slots
-            if free < cached:
-                self.cached -= (cached - free) * rest
-                cached = free
+        self.stored += stored * (steps * first + rise * pairs) + more * weighted
+
+    def totals(self) -> dict[str, int]:
+        """All sums by name."""
+        return {name: n for name, n in vars(self).items() if not name.startswith("_")}

@@ -117,8 +117,10 @@ def _rejections(lane: Lane) -> list[dict[str, Any]]:
     reasons: dict[str, dict[str, Any]] = {}
     workload, limit = lane.engine.workload, lane.engine.rules.max_model_len
     for number, (needed, there) in lane.engine.results.refusals.items():
-        too_long = bool(workload.prompt[number] >= limit)
+        prompt = int(workload.prompt[number])
+        too_long = prompt >= limit
         reason = "no room for an answer below the maximum length" if too_long else "never fits into the pool"
+        reason = reason if prompt else "has no prompt"
         entry = reasons.setdefault(
             reason,
             {
@@ -127,7 +129,7 @@ def _rejections(lane: Lane) -> list[dict[str, Any]]:
                 "first": number,
                 "needed": needed,
                 "available": there,
-                "unit": "tokens" if too_long else "blocks",
+                "unit": "tokens" if too_long or not prompt else "blocks",
             },
         )
         entry["count"] += 1

@@ -34,8 +34,8 @@ class Request:
 
     __slots__ = (
         "arrival",
-        "chunking",
         "cached",
+        "chunking",
         "computed",
         "finish",
         "generated",

@@ -7,8 +7,8 @@ alike and can be done many at a time (`leap`); all others are `full_step`s, whic
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from kvtui.memory.protocol import MemoryManager
 from kvtui.request import Phase, Request
@@ -16,25 +16,26 @@ from kvtui.rules import Rules
 from kvtui.waiting import queue_for
 
 
-@dataclass(slots=True)
 class Plan:
-    """What one step (or leap of `steps` steps) decided."""
+    """What one step (or leap of `steps` steps) decided. A leap leaves most of it at the empty default."""
 
-    step: int
-    steps: int = 1
-    prefill: list[tuple[Request, int, int]] = field(default_factory=list)  # request, first token, tokens
-    admitted: list[tuple[Request, int]] = field(default_factory=list)  # request, hit tokens
-    preempted: list[tuple[Request, Request, int]] = field(default_factory=list)  # victim, served one, blocks
-    hungry: list[Request] = field(default_factory=list)  # decodes that got no token: the budget was used up
-    prefill_tokens: int = 0  # computed by `prefill`
-    prefill_pairs: int = 0  # (query, key) pairs that these attend to
-    decodes: int = 0  # requests that store one token a step
-    decode_context: int = 0  # tokens these read in the first step, the new ones included
-    stored: int = 0  # tokens stored after the first step, shared ones counted for each
-    tokens: int = 0  # generated, all steps together
-    first_tokens: list[Request] = field(default_factory=list)  # whose first token it is
-    finished: list[Request] = field(default_factory=list)  # in batch order
-    answered: bool = True  # whether results of the model came in
+    steps = 1
+    prefill: Sequence[tuple[Request, int, int]] = ()  # request, first token, tokens
+    admitted: Sequence[tuple[Request, int]] = ()  # request, hit tokens
+    preempted: Sequence[tuple[Request, Request, int]] = ()  # victim, served one, blocks
+    hungry: Sequence[Request] = ()  # decodes that got no token: the budget was used up
+    prefill_tokens = 0  # computed by `prefill`
+    prefill_pairs = 0  # (query, key) pairs that these attend to
+    decodes = 0  # requests that store one token a step
+    decode_context = 0  # tokens these read in the first step, the new ones included
+    stored = 0  # tokens stored after the first step, shared ones counted for each
+    tokens = 0  # generated, all steps together
+    first_tokens: Sequence[Request] = ()  # whose first token it is
+    finished: Sequence[Request] = ()  # in batch order
+    answered = True  # whether results of the model came in
+
+    def __init__(self, step: int) -> None:
+        self.step = step
 
     @property
     def idle(self) -> bool:
@@ -171,11 +172,13 @@ class Scheduler:
     def leap(self, steps: int, bought: list[tuple[int, int]]) -> Plan | None:
         """Up to `steps` (at most `horizon()`) decode-only steps; None if memory does not suffice for one."""
         decodes = len(self.running)
-        plan = Plan(self.step, decodes=decodes)
-        plan.decode_context = plan.stored = self.decode_context
-        plan.steps = self.manager.advance(self.step, steps, bought)
-        if not plan.steps:
+        done = self.manager.advance(self.step, steps, bought)
+        if not done:
             return None
+        plan = Plan(self.step)
+        plan.steps = done
+        plan.decodes = decodes
+        plan.decode_context = plan.stored = self.decode_context
         if self._tried is not None and self._blocked and not self.rules.release.count_at_admission:
             self._count(*self._tried, times=plan.steps)
         self.step += plan.steps
@@ -202,8 +205,11 @@ class Scheduler:
 
     def commit(self, plan: Plan) -> None:
         """The model has run: tokens appear, requests end (in batch order) and free their memory."""
-        last = plan.step + plan.steps - 1
         plan.tokens = plan.decodes * plan.steps
+        last = plan.step + plan.steps - 1
+        finishes = self._finishes
+        if not plan.prefill and not plan.hungry and (not finishes or finishes[0][0] > last):
+            return
         ending: list[Request] = []
         for request, start, tokens in plan.prefill:
             request.computed = start + tokens
@@ -211,7 +217,6 @@ class Scheduler:
                 self._first_token(plan, request, ending)
         for request in plan.hungry:
             self._delay(request)
-        finishes = self._finishes
         while finishes and finishes[0][0] <= last:
             finish, order, request = heapq.heappop(finishes)
             if self.running.get(order) is request and request.finish == finish:
@@ -287,7 +292,7 @@ class Scheduler:
         """Preemption by recompute: everything is freed, what was generated becomes part of the prompt."""
         if not victim.chunking:
             victim.generated = victim.stored(self.step) + 1 - victim.prompt
-        plan.preempted.append((victim, served, len(victim.table)))
+        plan.preempted = [*plan.preempted, (victim, served, len(victim.table))]
         content = self._content(victim, given)
         self._leave(victim)
         self.manager.release(victim, content, again=True)
@@ -326,8 +331,8 @@ class Scheduler:
                 self._count(request, hit)
             waiting.pop()
             self._enter(request)
-            plan.admitted.append((request, hit))
-            plan.prefill.append((request, hit, tokens))
+            plan.admitted = [*plan.admitted, (request, hit)]
+            plan.prefill = [*plan.prefill, (request, hit, tokens)]
             left -= tokens
 
     def _candidate(self) -> Request | None:
@@ -383,7 +388,7 @@ class Scheduler:
             plan.tokens += 1
             request.generated += 1
             if request.generated == 1:
-                plan.first_tokens.append(request)
+                plan.first_tokens = [*plan.first_tokens, request]
         if request.generated >= request.output:
             ending.append(request)
             return

@@ -1,8 +1,8 @@
 """The ghost pool: what each slot of KV memory should hold, replayed from the op log alone.
 
 Counting references cannot see a wrong block in a table. So every slot holds a number that stands for the
-whole prefix whose K/V belongs there; the ops of a manager and the writes of the model are replayed in order, and
-every scheduled request reads its whole context back through its block table. One wrong number is a bug.
+whole prefix whose K/V belongs there; the ops of a manager and the writes of the model are replayed in order,
+and every scheduled request reads its whole context back through its block table. One wrong number is a bug.
 """
 
 from __future__ import annotations

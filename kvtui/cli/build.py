@@ -66,13 +66,16 @@ def workload_of(options: dict[str, Any]) -> Workload:
         return load(
             source,
             limit=options["limit"],
+            skip=options["skip"],
             block_size=options["trace_block_size"],
             keep_failed=options["keep_failed"],
         )
-    if options["seed"] is not None:
-        workload = generate(recipe(name), seed=options["seed"])
-        return workload if options["limit"] is None else workload.head(options["limit"])
-    return load(str(path_of(name)), limit=options["limit"])
+    if options["seed"] is None:
+        return load(str(path_of(name)), limit=options["limit"], skip=options["skip"])
+    if options["skip"]:
+        raise ConfigError("--skip goes with a trace, not with a workload made from a --seed")
+    workload = generate(recipe(name), seed=options["seed"])
+    return workload if options["limit"] is None else workload.head(options["limit"])
 
 
 def _seed(options: dict[str, Any]) -> int | None:

@@ -18,10 +18,20 @@ def trace() -> None:
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N requests.")
-@click.option("--block-size", type=click.IntRange(1), metavar="N", help="Tokens a prefix hash covers.")
+@click.option(
+    "--skip", type=click.IntRange(0), default=0, metavar="N", help="Start behind the first N requests."
+)
+@click.option(
+    "--trace-block-size",
+    "--block-size",
+    "block_size",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Tokens a prefix hash covers.",
+)
 @click.option("--keep-failed", is_flag=True, help="Keep rows without an answer as prefill only.")
 def trace_info(
-    file: str, as_json: bool, limit: int | None, block_size: int | None, keep_failed: bool
+    file: str, as_json: bool, limit: int | None, skip: int, block_size: int | None, keep_failed: bool
 ) -> None:
     """What FILE (or -) holds: format, requests, lengths, burstiness, and what was assumed to read it.
 
@@ -35,6 +45,7 @@ def trace_info(
     options = {
         "trace": file,
         "limit": limit,
+        "skip": skip,
         "trace_block_size": block_size,
         "keep_failed": keep_failed,
         "seed": None,
@@ -62,10 +73,10 @@ def workloads(as_json: bool) -> None:
     click.echo("name           requests  span s  prompt mean/p99  output mean/p99  hit ceiling")
     for name, facts in rows.items():
         prompt, output, ceiling = facts["prompt"], facts["output"], facts["hit_rate_ceiling"]
-        lengths = [f"{p['mean']:,.0f} / {p['p99']:,.0f}" for p in (prompt, output)]
+        span, lengths = facts["span_s"], [f"{p['mean']:,.0f} / {p['p99']:,.0f}" for p in (prompt, output)]
         share = "n/a" if ceiling is None else f"{ceiling:.1%}"
         click.echo(
-            f"{name:<14} {facts['requests']:>8,}  {facts['span_s']:>6,.0f}  {lengths[0]:>15}  {lengths[1]:>15}"
+            f"{name:<14} {facts['requests']:>8,}  {span:>6,.0f}  {lengths[0]:>15}  {lengths[1]:>15}"
             f"  {share:>11}\n{'':14} {facts['about']}"
         )
 

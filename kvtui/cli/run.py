@@ -47,6 +47,9 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N requests.")
 @click.option("--until", type=float, metavar="SECONDS", help="Cut the run at this virtual time.")
 @click.option("--keep-failed", is_flag=True, help="Replay rows without an answer as prefill only.")
+@click.option(
+    "--skip", type=click.IntRange(0), default=0, metavar="N", help="Start behind the first N requests."
+)
 @click.option("--trace-block-size", type=click.IntRange(1), metavar="N", help="Tokens a prefix hash covers.")
 @click.option("--seed", type=int, metavar="N", help="Make a bundled workload anew from this seed.")
 @click.option(

@@ -13,3 +13,6 @@ class Levels(NamedTuple):
     hole: int
     cached: int
     free: int  # all of it, holes and cached included
+
+
+NOTHING = Levels(0, 0, 0, 0, 0)

@@ -220,6 +220,8 @@ class PagedMemoryManager(ByName):
         Stops before the first step whose blocks do not suffice and returns how many steps were done. Appends
         (steps done before, blocks taken) to `bought` for every step that took some.
         """
+        if steps == 1:
+            return self._advance_one(step, bought)
         done = 0
         while done < steps:
             slots = self.wheel.span(step + done, min(steps - done, self.block_size))
@@ -239,6 +241,17 @@ class PagedMemoryManager(ByName):
             if short:
                 break
         return done
+
+    def _advance_one(self, step: int, bought: list[tuple[int, int]]) -> int:
+        takers = self.wheel.at(step)
+        if total := len(takers):
+            if total > self.pool.free:
+                return 0
+            self._deal(takers, total)
+            bought.append((0, total))
+        if self.hot.count or self.log is not None:
+            self._register_batch(step, ())
+        return 1
 
     def start(self, request: Request) -> None:
         """The request decodes from now on."""

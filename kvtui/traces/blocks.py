@@ -95,7 +95,7 @@ def _why(size: int, *, usual: int, given: int | None) -> str:
 
 def _unusable(columns: Columns, row: int, *, count: Ints) -> str:
     example = f"line {columns.line[row]} has {rows(int(count[row]), 'id')} for {columns.prompt[row]:,} tokens"
-    return f"block ids not used: no block size fits all rows ({example}); give one with --block-size"
+    return f"block ids not used: no block size fits all rows ({example}); give one with --trace-block-size"
 
 
 def _does_not_fit(columns: Columns, row: int, *, count: Ints, size: int, better: int) -> TraceError:

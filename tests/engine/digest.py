@@ -29,7 +29,7 @@ def run(engine: Engine, limit: int | None) -> dict[str, Any]:
     return {
         "now": engine.now_ps,
         "results": vars(engine.results),
-        "meter": engine.meter,
+        "meter": engine.meter.totals(),
         "prefix": scheduler.prefix,
         "preemptions": scheduler.preemptions,
         "step": scheduler.step,
