@@ -227,13 +227,14 @@ def _too_small(width: int, height: int, lanes: int) -> list[Line]:
     """The one message of a terminal without room."""
     tall = max(MIN_HEIGHT, 6 * lanes + 4)
     text = [
-        f"kvtui needs {MIN_WIDTH} x {tall} cells; this window has {width} x {height}.",
-        "Make it larger, or leave with q and see kvtui --headless.",
+        (f"kvtui needs {MIN_WIDTH} x {tall} cells.", BOLD),
+        (f"This window has {width} x {height}.", T2),
+        ("Make it larger, or q to leave.", T2),
     ]
     canvas = Canvas(max(1, width), max(1, height))
-    for row, line in enumerate(text):
-        y = max(0, height // 2 - 1) + row
-        canvas.put(max(0, (width - len(line)) // 2), y, cut(line, width), (BOLD, T2)[row])
+    top = max(0, (height - len(text)) // 2)
+    for row, (words, ink) in enumerate(text):
+        canvas.put(max(0, (width - len(words)) // 2), top + row, cut(words, width), ink)
     return list(canvas.lines())
 
 

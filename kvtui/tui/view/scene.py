@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kvtui.frame import Frame, LaneInfo
-from kvtui.tui.view.ink import T3, Ink, lane_ink
+from kvtui.tui.view.ink import T3, Ink
 
 
 class Run(Enum):
@@ -96,7 +96,3 @@ def drained(scene: Scene, lane: int) -> bool:
 def unknown(value: object, ink: Ink) -> Ink:
     """The ink of a value: what is not known is as quiet as a label."""
     return T3 if value is None else ink
-
-
-def lane_name_ink(lane: int) -> Ink:
-    return lane_ink(lane, bold=True)

@@ -1,0 +1,106 @@
+"""The stage: what keys do to a run, without a screen."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from kvtui.errors import ConfigError
+from kvtui.experiment import Experiment
+from kvtui.tui.stage import SPEEDS, Stage
+from kvtui.tui.view.scene import Run
+from tests.tui.stagecraft import small
+
+
+def test_the_heading_says_what_is_replayed_on_what() -> None:
+    heading = Stage(small(), speed=1.0).scene().heading
+    assert (heading.trace, heading.gpu, heading.seed, heading.requests) == ("small", "A10G 24 GB", 1, 60)
+    assert heading.model.startswith("Llama-3.1-8B")
+    assert heading.blocks * heading.block_size <= 4000
+
+
+def test_speeds_run_from_a_sixteenth_to_no_limit() -> None:
+    stage = Stage(small(), speed=4.0)
+    for _ in range(len(SPEEDS)):
+        stage.change_speed(1)
+    assert math.isinf(stage.player.clock.speed)
+    assert stage.speed_text() == "max"
+    for _ in range(len(SPEEDS)):
+        stage.change_speed(-1)
+    assert stage.player.clock.speed == 1 / 16
+
+
+@pytest.mark.parametrize(
+    ("odd", "up", "down"), [(3.0, 8.0, 2.0), (1000.0, math.inf, 64.0), (0.001, 1 / 8, 1 / 16)]
+)
+def test_from_a_speed_of_ones_own_it_goes_on_to_the_usual_ones(odd: float, up: float, down: float) -> None:
+    for by, expected in ((1, up), (-1, down)):
+        stage = Stage(small(), speed=odd)
+        stage.change_speed(by)
+        assert stage.player.clock.speed == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reached", "text"),
+    [
+        (4.0, None, "4.0x"),
+        (4.0, 3.9, "4.0x"),
+        (4.0, 4.3, "4.0x"),
+        (64.0, 31.2, "31x of 64x"),
+        (math.inf, 212.0, "212x max"),
+    ],
+)
+def test_the_speed_that_is_really_reached_is_shown(
+    wanted: float, reached: float | None, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = Stage(small(), speed=wanted)
+    monkeypatch.setattr(stage.player, "reached", lambda: reached)
+    assert stage.speed_text() == text
+
+
+def test_a_change_keeps_speed_and_pause_is_over() -> None:
+    stage = Stage(small(), speed=16.0)
+    stage.toggle_pause()
+    stage.next_block_size()
+    assert stage.player.clock.speed == 16.0
+    assert stage.run is Run.RUNNING
+    assert stage.player.clock.now_ps == 0
+
+
+def test_a_setting_that_cannot_be_is_refused_and_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(small(), speed=1.0)
+    before = stage.experiment
+
+    def refuse(self: Experiment, index: int, spec: object) -> Experiment:
+        raise ConfigError("a block of 32 tokens is more than the pool")
+
+    monkeypatch.setattr(Experiment, "with_lane", refuse)
+    assert stage.next_block_size() == "a block of 32 tokens is more than the pool"
+    assert stage.experiment is before
+    assert stage.player.frame(1).step == 0
+
+
+def test_holding_lets_go_only_of_what_it_held() -> None:
+    stage = Stage(small(), speed=1.0)
+    stage.hold(True)
+    assert stage.run is Run.PAUSED
+    stage.hold(False)
+    assert stage.run is Run.RUNNING
+    stage.toggle_pause()
+    stage.hold(True)
+    stage.hold(False)
+    assert stage.run is Run.PAUSED
+
+
+def test_a_scene_is_the_same_until_something_has_happened() -> None:
+    stage = Stage(small(), speed=1.0)
+    stage.toggle_pause()
+    first = stage.scene()
+    assert first.same(stage.scene())
+    assert not first.same(None)
+    stage.step()
+    assert not first.same(stage.scene())
+    second = stage.scene()
+    stage.focus = 0
+    assert not second.same(stage.scene())
