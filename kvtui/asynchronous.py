@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import deque
 
 from kvtui.memory.protocol import MemoryManager
+from kvtui.plan import Plan
 from kvtui.request import Phase, Request
 from kvtui.rules import Rules
-from kvtui.scheduler import Plan, Scheduler
+from kvtui.scheduler import Scheduler
 
 DEPTH = 2  # batches in flight
 Answer = tuple[Request, int, bool]  # request, tokens computed, whether it generates one

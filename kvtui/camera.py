@@ -14,8 +14,8 @@ from kvtui.frame import Event, EventKind, Frame, RunningRow, WaitingRow
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.memory.ops import Op, OpKind, OpLog
 from kvtui.memory.paged import PagedMemoryManager
+from kvtui.plan import Plan
 from kvtui.request import Phase, Request
-from kvtui.scheduler import Plan
 from kvtui.units import PS_PER_S, seconds
 
 EVENTS = 500  # kept

@@ -19,9 +19,9 @@ from kvtui.engine import Engine
 from kvtui.errors import ConfigError, TraceError
 from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.paged import PagedMemoryManager
+from kvtui.plan import Plan, PrefixCounters
 from kvtui.request import Request
 from kvtui.rules import NEWEST, Rules, release
-from kvtui.scheduler import Plan, PrefixCounters
 from kvtui.traces.workload import Workload
 from kvtui.units import PS_PER_NS
 

@@ -15,9 +15,10 @@ from kvtui.cost import CostModel
 from kvtui.intake import Arrival, BlockKeys, arrivals, request_of
 from kvtui.memory.protocol import MemoryManager
 from kvtui.meter import Meter
+from kvtui.plan import Plan
 from kvtui.request import Phase, Request
 from kvtui.rules import Rules
-from kvtui.scheduler import Plan, Scheduler
+from kvtui.scheduler import Scheduler
 from kvtui.traces.workload import Workload
 
 UNLIMITED = 1 << 60

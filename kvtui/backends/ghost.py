@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from kvtui.engine import Engine
 from kvtui.memory.ops import Op, OpKind, OpLog
+from kvtui.plan import Plan
 from kvtui.request import Request
-from kvtui.scheduler import Plan
 
 Contents = NDArray[np.int64]
 POISON = -1  # of a slot that nobody has written since its block was handed out

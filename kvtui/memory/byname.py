@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kvtui.request import Phase, Request
 
 if TYPE_CHECKING:
-    from kvtui.memory.paged import Hits
+    from kvtui.memory.hits import Hits
 
 
 class MemoryUsage(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from kvtui.errors import ConfigError
 from kvtui.memory.byname import ByName, MemoryUsage
+from kvtui.memory.hits import NO_HITS, Hits
 from kvtui.memory.levels import Levels
 from kvtui.memory.ops import OpKind, OpLog
-from kvtui.memory.paged import NO_HITS, Hits
 from kvtui.memory.placement import Buddy, FirstFit, Placement
 from kvtui.request import Request
 

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 from kvtui.errors import ConfigError
 from kvtui.memory.byname import ByName, MemoryUsage
+from kvtui.memory.hits import NO_HITS, Hits
 from kvtui.memory.levels import Levels
 from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.pool import BlockPool
-from kvtui.memory.wheel import PhaseWheel
+from kvtui.memory.wheel import PhaseWheel, affordable
 from kvtui.request import Request
-
-
-class Hits(NamedTuple):
-    """What the prefix cache holds for a request: blocks found by key, then some of its own private ones."""
-
-    blocks: list[int]
-    private: int
-
-    @property
-    def total(self) -> int:
-        return len(self.blocks) + self.private
-
-
-NO_HITS = Hits([], 0)
 
 
 class PagedMemoryManager(ByName):
@@ -229,7 +215,7 @@ class PagedMemoryManager(ByName):
             total = sum(sizes)
             short = total > self.pool.free
             if short:
-                fits, total = _affordable(sizes, self.pool.free)
+                fits, total = affordable(sizes, self.pool.free)
                 slots, sizes = slots[:fits], sizes[:fits]
             if total:
                 self._deal(chain.from_iterable(slots), total)
@@ -398,13 +384,3 @@ def _order(request: Request) -> int:
 
 def _batch_order(taker: tuple[Request, int]) -> int:
     return taker[0].order
-
-
-def _affordable(sizes: list[int], free: int) -> tuple[int, int]:
-    """How many leading steps of the given sizes `free` blocks pay for, and how many blocks they take."""
-    total = 0
-    for steps, size in enumerate(sizes):
-        if total + size > free:
-            return steps, total
-        total += size
-    raise AssertionError("everything is affordable")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from kvtui.memory.hits import Hits
 from kvtui.memory.levels import Levels
 from kvtui.memory.ops import OpLog
-from kvtui.memory.paged import Hits
 from kvtui.request import Request
 
 

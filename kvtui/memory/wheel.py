@@ -54,3 +54,13 @@ class PhaseWheel:
         """One view a step for up to one turn of steps."""
         at = step % self.period
         return self._views[at : at + steps]
+
+
+def affordable(sizes: list[int], free: int) -> tuple[int, int]:
+    """How many leading steps of the given sizes `free` blocks pay for, and how many blocks they take."""
+    total = 0
+    for steps, size in enumerate(sizes):
+        if total + size > free:
+            return steps, total
+        total += size
+    raise AssertionError("everything is affordable")
