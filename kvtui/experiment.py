@@ -13,7 +13,7 @@ from kvtui.lanes import LaneSpec, named
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.roofline import RooflineCost
-from kvtui.rules import Rules
+from kvtui.rules import NEWEST, Rules, release
 from kvtui.sizing import UTILIZATION, batch_limits, pool
 from kvtui.traces.workload import Workload
 from kvtui.units import picoseconds
@@ -78,6 +78,11 @@ class Experiment:
     max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None
     chunked_prefill: bool = True
+    policy: str = "fcfs"
+    long_prefill_token_threshold: int = 0
+    watermark: float = 0.0
+    async_scheduling: bool = False
+    vllm: str = NEWEST  # whose rules
     until_s: float | None = None
     seed: int | None = None  # of a bundled workload
 
@@ -133,6 +138,11 @@ class Experiment:
             max_num_batched_tokens=self.max_num_batched_tokens or limits.tokens,
             max_num_seqs=self.max_num_seqs or limits.seqs,
             enable_chunked_prefill=self.chunked_prefill,
+            policy=self.policy,
+            long_prefill_token_threshold=self.long_prefill_token_threshold,
+            watermark=self.watermark,
+            async_scheduling=self.async_scheduling,
+            release=release(self.vllm),
         )
         if not self.chunked_prefill and rules.max_num_batched_tokens < rules.max_model_len:
             raise ConfigError(

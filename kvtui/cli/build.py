@@ -9,6 +9,7 @@ from kvtui import catalogue
 from kvtui.errors import ConfigError
 from kvtui.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
 from kvtui.lanes import LaneSpec
+from kvtui.rules import NEWEST
 from kvtui.sizing import UTILIZATION
 from kvtui.traces import load
 from kvtui.traces.synthetic import bundled, generate, path_of, recipe
@@ -39,6 +40,11 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
         max_num_seqs=options["max_num_seqs"],
         max_num_batched_tokens=options["max_num_batched_tokens"],
         chunked_prefill=not options["no_chunked_prefill"],
+        policy=options["policy"],
+        long_prefill_token_threshold=options["long_prefill_token_threshold"],
+        watermark=options["watermark"],
+        async_scheduling=options["async_scheduling"],
+        vllm=options["vllm"] or NEWEST,
         until_s=options["until"],
         seed=_seed(options),
     )

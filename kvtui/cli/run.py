@@ -44,6 +44,29 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option("--max-num-seqs", type=click.IntRange(1), metavar="N", help="Requests at once at most.")
 @click.option("--max-num-batched-tokens", type=click.IntRange(1), metavar="N", help="Token budget of a step.")
 @click.option("--no-chunked-prefill", is_flag=True, help="A prompt is computed in one step or not at all.")
+@click.option(
+    "--policy",
+    default="fcfs",
+    show_default=True,
+    type=click.Choice(["fcfs", "priority"]),
+    help="Who comes next.",
+)
+@click.option(
+    "--long-prefill-token-threshold",
+    default=0,
+    type=click.IntRange(0),
+    metavar="N",
+    help="Cap of a prompt's chunk.",
+)
+@click.option(
+    "--watermark", default=0.0, type=float, metavar="X", help="Share of blocks kept free at admission."
+)
+@click.option(
+    "--async-scheduling", is_flag=True, help="Schedule a step before the last one's result is seen."
+)
+@click.option(
+    "--vllm", metavar="RELEASE", help="Rules of this vLLM release: 0.12, 0.16, 0.20, 0.24, 0.28, 0.32."
+)
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N requests.")
 @click.option("--until", type=float, metavar="SECONDS", help="Cut the run at this virtual time.")
 @click.option("--keep-failed", is_flag=True, help="Replay rows without an answer as prefill only.")

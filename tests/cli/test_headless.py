@@ -132,6 +132,14 @@ def test_a_shared_prefix_below_one_block_is_noted(tmp_path: Path) -> None:
     assert small["notes"] == []
 
 
+def test_scheduler_options_change_decisions() -> None:
+    plain = report("burst", "--lane", "paged", "--limit", "150")["lanes"][0]
+    for option in (["--async-scheduling"], ["--long-prefill-token-threshold", "64"], ["--watermark", "0.5"]):
+        changed = report("burst", "--lane", "paged", "--limit", "150", *option)["lanes"][0]
+        assert changed["requests"] == plain["requests"] | {"preemptions": changed["requests"]["preemptions"]}
+        assert changed["steps"] != plain["steps"]
+
+
 @needs_shared
 @pytest.mark.parametrize(
     "name", ["azure2023_conv_rows0000-1499.csv", "mooncake_conversation_rows0000-0999.jsonl"]
@@ -204,6 +212,8 @@ def test_json_without_headless_is_refused() -> None:
         (["--no-such-option"], "--no-such-option"),
         (["--no-chunked-prefill", "--max-num-batched-tokens", "100"], "without chunked prefill"),
         (["--speed", "fast"], "--speed"),
+        (["--vllm", "0.99"], "0.32"),
+        (["--watermark", "1.5"], "watermark"),
         (["trace", "info"], "FILE"),
         (["decisions", "a", "b"], "-o"),
         (["decisions", "a.json", "b.jsonl", "-o", "c.jsonl"], "a.json"),
