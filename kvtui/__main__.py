@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import sys
 
+from kvtui import __version__
+
 
 def main() -> None:
     """Run the command line; exits with its code."""
+    if sys.argv[1:] == ["--version"]:
+        # Asked often and by scripts: answered before anything is loaded.
+        print(f"kvtui {__version__}")
+        return
     from kvtui.cli import main as command_line
 
     sys.exit(command_line())
