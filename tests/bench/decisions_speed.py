@@ -2,8 +2,8 @@
 
     KVTUI_VLLM_PYTHON=.../bin/python python -m tests.bench.decisions_speed
 
-1,000 Azure requests, 1,000 blocks of 16 tokens, one step a call and nothing recorded; both sides in one run on
-one trace, and both must take the same number of steps. Without vLLM only our side is timed.
+1,000 Azure requests, 1,000 blocks of 16 tokens, one step a call and nothing recorded; both sides in one run,
+on one trace, and both must take the same number of steps. Without vLLM only our side is timed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """kvtui takes the real scheduler's decisions in random worlds over every option.
 
-Runs where vLLM is importable (see `tests/vllm/real.py`): `pytest -m vllm`. The seeds are those of the campaign,
-`python -m tests.vllm.campaign --seeds 0:3000`, in parts.
+Runs where vLLM is importable (see `tests/vllm/real.py`): `pytest -m vllm`. The seeds are those of the
+campaign, `python -m tests.vllm.campaign --seeds 0:3000`, in parts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A plain, slow simulator of speculative decoding, sliding windows and hybrids, written from the rules alone.
 
-It stands on the reference simulator (which lies beside the shared oracle), is checked against recordings of
-the real scheduler (`test_more.py`, and in thousands of worlds `python -m tests.vllm.campaign --reference --kind spec`), and is a
-quick second oracle where vLLM is not installed. Formats: `oracle_more.py`. Rules of vLLM 0.32.
+It stands on the reference simulator (which lies beside the shared oracle) and is checked against the real
+scheduler: the recordings in `test_more.py`, thousands of random worlds with `python -m tests.vllm.campaign
+--reference --kind spec`. Where vLLM is not installed it is a quick second oracle. Formats: `oracle_more.py`.
+Rules of vLLM 0.32.
 """
 
 from __future__ import annotations
