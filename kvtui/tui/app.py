@@ -27,7 +27,7 @@ class KvtuiApp(App[int]):
     """Shows one experiment."""
 
     TITLE = "kvtui"
-    CSS_PATH = "kvtui.tcss"
+    CSS_PATH = Path(__file__).with_name("kvtui.tcss")
     ALLOW_SELECT = False
     BINDINGS: ClassVar = [
         Binding("ctrl+c,ctrl+q", "quit", show=False, priority=True),
@@ -39,7 +39,8 @@ class KvtuiApp(App[int]):
     def __init__(
         self, experiment: Experiment, *, speed: float = 4.0, theme: str = "dark", ascii: bool = False
     ) -> None:
-        super().__init__()
+        # Textual chooses its filter for NO_COLOR here, once: the right one only if it knows about the theme.
+        super().__init__(ansi_color=True if theme == "none" else None)
         for each in themes():
             self.register_theme(each)
         self.theme = theme_name(theme)

@@ -87,11 +87,12 @@ class MainScreen(Screen[None], inherit_bindings=False):
         scene, now = self.stage.scene(), monotonic()
         if scene.same(self._shown) and not self._message[0]:
             return
+        standing = scene.run is not Run.RUNNING
         self.board.paint_grids(scene)
-        if now >= self._time_due:
+        if standing or now >= self._time_due:
             self._time_due = now + TIME_EVERY_S
             self._paint_time(scene)
-        if now >= self._text_due or scene.run is not Run.RUNNING:
+        if standing or now >= self._text_due:
             self._paint_text(scene, now)
         self._shown = scene
 

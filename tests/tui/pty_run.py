@@ -1,0 +1,103 @@
+"""Runs a program in a pseudo terminal, types into it and keeps what it writes. Standard library only."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+class PtyRun:
+    """A child on a terminal of its own; `output` is everything it has written so far."""
+
+    def __init__(
+        self, *command: str, size: tuple[int, int] = (120, 36), env: Mapping[str, str] | None = None
+    ) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        base = {key: value for key, value in os.environ.items() if key not in ("COLORTERM", "NO_COLOR")}
+        self.before = termios.tcgetattr(slave)
+        self._slave = slave
+        self.process = subprocess.Popen(
+            [sys.executable, *command],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            cwd=ROOT,
+            env=base | {"TERM": "xterm-256color", "PYTHONPATH": str(ROOT)} | dict(env or {}),
+            start_new_session=True,
+            preexec_fn=_take_terminal,
+        )
+        self.output = b""
+
+    def read(self, seconds: float, *, until: Callable[[], bool] | None = None) -> None:
+        """Take in what it writes, for so long or until something holds."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not (until and until()):
+            ready, _, _ = select.select([self.master], [], [], 0.05)
+            if ready:
+                try:
+                    data = os.read(self.master, 1 << 16)
+                except OSError:
+                    return
+                self.output += data
+
+    def shows(self, text: str) -> bool:
+        return text.encode() in self.output
+
+    def type(self, keys: str) -> None:
+        os.write(self.master, keys.encode())
+
+    def resize(self, width: int, height: int) -> None:
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        self.process.send_signal(signal.SIGWINCH)
+
+    def restored(self) -> bool:
+        """Whether the terminal is as it was: line mode and echo on, main screen, mouse off, cursor shown."""
+        modes = termios.tcgetattr(self._slave)[3]
+        line_mode = bool(modes & termios.ICANON and modes & termios.ECHO)
+        tail = self.output
+        pairs = (
+            (b"\x1b[?1049h", b"\x1b[?1049l"),
+            (b"\x1b[?1000h", b"\x1b[?1000l"),
+            (b"\x1b[?25l", b"\x1b[?25h"),
+        )
+        return line_mode and all(tail.rfind(on) < tail.rfind(off) for on, off in pairs)
+
+    def wait(self, seconds: float = 10.0) -> int:
+        """Its exit code."""
+        self.read(seconds, until=lambda: self.process.poll() is not None)
+        self.read(0.2)
+        return self.process.wait(timeout=1)
+
+    def close_terminal(self) -> None:
+        """Hang up."""
+        os.close(self._slave)
+        os.close(self.master)
+        self.master = self._slave = -1
+
+    def __enter__(self) -> PtyRun:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for fd in (self.master, self._slave):
+            if fd >= 0:
+                os.close(fd)
+
+
+def _take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -1,0 +1,73 @@
+"""However it ends, the terminal is left as it was found."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.tui.pty_run import PtyRun
+
+OPENS_S = 30.0
+
+
+@pytest.fixture
+def run() -> Iterator[PtyRun]:
+    with PtyRun("-m", "kvtui", "chat", size=(80, 24)) as child:
+        child.read(OPENS_S, until=lambda: child.shows("Paged") and child.shows("quit"))
+        assert child.shows("Paged"), child.output[-2000:]
+        child.read(0.5)
+        yield child
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_it_clean_with_its_own_code(run: PtyRun, number: int, code: int) -> None:
+    assert not run.restored()
+    run.process.send_signal(number)
+    assert run.wait() == code
+    assert run.restored()
+    assert not run.shows("Traceback")
+
+
+@pytest.mark.parametrize("key", ["q", "\x03", "\x11"], ids=["q", "ctrl+c", "ctrl+q"])
+def test_a_key_ends_it_clean(run: PtyRun, key: str) -> None:
+    run.type(key)
+    assert run.wait() == 0
+    assert run.restored()
+
+
+def test_from_a_page_and_with_the_palette_open(run: PtyRun) -> None:
+    run.type("?")
+    run.read(0.5)
+    run.type("\x10")
+    run.read(0.8)
+    run.process.send_signal(signal.SIGTERM)
+    assert run.wait() == 143
+    assert run.restored()
+
+
+def test_a_closed_terminal_ends_it() -> None:
+    with PtyRun("-m", "kvtui", "chat", size=(80, 24)) as child:
+        child.read(OPENS_S, until=lambda: child.shows("Paged"))
+        child.close_terminal()
+        _gone(child)
+
+
+def test_a_closed_terminal_ends_it_even_where_the_hang_up_is_ignored() -> None:
+    ignore = (
+        "import signal, runpy; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
+        "runpy.run_module('kvtui', run_name='__main__')"
+    )
+    with PtyRun("-c", ignore, size=(80, 24)) as child:
+        child.read(OPENS_S, until=lambda: child.shows("Paged"))
+        child.close_terminal()
+        _gone(child)
+
+
+def _gone(child: PtyRun) -> None:
+    end = time.monotonic() + 10.0
+    while child.process.poll() is None and time.monotonic() < end:
+        time.sleep(0.05)
+    assert child.process.poll() in (129, -signal.SIGHUP)
