@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from textual.widget import Widget
 
 from kvtui.tui.grid import BlockGrid
+from kvtui.tui.painted import Painted
 from kvtui.tui.rows import Rows
 from kvtui.tui.view.canvas import Line, Rect
 from kvtui.tui.view.card import AREAS, draw_card
@@ -48,7 +49,7 @@ class Board:
         self.scale: Scale | None = None
         self._panel = ""
 
-    def __iter__(self) -> Iterator[Rows | BlockGrid]:
+    def __iter__(self) -> Iterator[Painted]:
         yield from (self.header, self.caption, self.timeline, self.footer)
         for view in self.lanes:
             yield from (view.grid, *view.areas)
@@ -65,8 +66,8 @@ class Board:
             return
         room = GRID[plan.form]
         self.scale = scale_for(scene.lanes, room=room.width, rows=room.height)
-        for widget, rect in self._places(plan, panel, scene):
-            place(widget, rect)
+        for placed, rect in self._places(plan, panel, scene):
+            place(placed, rect)
 
     def _places(self, plan: Plan, panel: str, scene: Scene) -> Iterator[tuple[Widget, Rect | None]]:
         floor = plan.floor if plan.floor is not None and panel else plan.height

@@ -140,7 +140,7 @@ def _for_one_line(scene: Scene, name: str) -> list[Clause]:
     regions = [scene.lanes[lane].region_blocks for lane in (base, other)]
     full = scene.frames[base].counters.waiting and not drained(scene, other)
     if regions[0] and not regions[1] and full:
-        return [Clause("region against blocks", values | _amounts(scene, base))]
+        return [Clause("region against blocks", {**values, **_amounts(scene, base)})]
     return [Clause("counts", values)]
 
 
@@ -178,9 +178,9 @@ def _holds(scene: Scene, lane: int, against: int) -> Clause:
         return Clause("last", values)
     if info.region_blocks:
         key = "full, region" if counters.waiting else "room, region"
-        return Clause(key, values | _amounts(scene, lane))
+        return Clause(key, {**values, **_amounts(scene, lane)})
     if key := _cache_contrast(scene, lane, against):
-        return Clause(key, values | _sharing(frame))
+        return Clause(key, {**values, **_sharing(frame)})
     values |= {
         "block": (str(info.block_size), T2),
         "ends": (formats.share(counters.split.tail), T2),

@@ -69,12 +69,19 @@ class _Units(NamedTuple):
     real: NDArray[np.bool_]  # within the pool
 
     def pick(self, rows: NDArray[np.bool_]) -> _Units:
-        return _Units(*(values[rows] for values in self))
+        return _Units(
+            self.state[rows],
+            self.owner[rows],
+            self.stored[rows],
+            self.refs[rows],
+            self.copied[rows],
+            self.real[rows],
+        )
 
     def changed(self, before: _Units) -> NDArray[np.bool_]:
         """Cells in which something is not as it was."""
         differ = [new != old for new, old in zip(self, before, strict=True)]
-        return np.logical_or.reduce(differ).any(1)
+        return np.any(np.logical_or.reduce(differ), axis=1)
 
 
 class GridModel:
@@ -119,8 +126,14 @@ class GridModel:
             return padded.reshape(rows, per_cell)
 
         real = np.ones(blocks, np.bool_)
-        whole = (spread(values) for values in (cells.state, cells.owner))
-        return _Units(*whole, spread(stored, 1), spread(cells.refs), spread(marked), spread(real))
+        return _Units(
+            spread(cells.state),
+            spread(cells.owner),
+            spread(stored, 1),
+            spread(cells.refs),
+            spread(marked),
+            spread(real),
+        )
 
 
 def _codes(units: _Units, unit: int, identity: Callable[[Ids], Ids]) -> NDArray[np.uint16]:
@@ -175,7 +188,7 @@ def _main_owner(units: _Units, held: NDArray[np.bool_], tokens: NDArray) -> Ids:
     if not len(names):
         return np.zeros(cells, np.int32)
     rank = np.cumsum(present) - 1
-    weight = np.where(tokens.any(1)[:, None], tokens, held)
+    weight = np.where(np.any(tokens, axis=1)[:, None], tokens, held)
     key = np.arange(cells)[:, None] * len(names) + rank[owner]
     tally = np.bincount(key[held], weight[held], cells * len(names)).reshape(cells, len(names))
     return names[tally.argmax(1)].astype(np.int32)
