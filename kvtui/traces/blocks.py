@@ -13,8 +13,14 @@ from kvtui.traces.leftout import rows
 from kvtui.traces.workload import Ints
 
 _POWERS = (16, 32, 64, 128, 256, 512, 1024, 8, 4, 2, 1)  # the likelier first
+MOST = 2**20  # tokens a block
 _EVIDENCE = 3  # rows with several ids, before an odd size is believed
 _TOLERATED = 10  # of a hundred rows with ids may not fit a size
+
+
+def is_block_size(value: object) -> bool:
+    """Whether a value can be the tokens of a block."""
+    return type(value) is int and 1 <= value <= MOST
 
 
 @dataclass(frozen=True, slots=True)

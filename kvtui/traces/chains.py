@@ -30,12 +30,19 @@ class BlockIds:
     _ids: list[Ints] = field(default_factory=list)
     _counts: list[Ints] = field(default_factory=list)
     _names: dict[object, int] = field(default_factory=dict)
+    _apart: int = -(2**62)  # the next number for an id that stands apart, where files seldom have any
 
-    def add(self, rows: Sequence[object]) -> None:
-        """Take the lists of some rows; anything but a list of integers or strings counts as no ids."""
+    def add(self, rows: Sequence[object], *, apart: bool = False) -> None:
+        """Take the lists of some rows; anything but a list of integers or strings counts as no ids.
+
+        Ids taken `apart` equal none of other calls.
+        """
         lists = [row if isinstance(row, list) and set(map(type, row)) <= {int, str} else [] for row in rows]
         flat = list(concatenate.from_iterable(lists))
         ids = self._numbers(flat) if set(map(type, flat)) <= {int} else self._named(flat)
+        if apart:
+            names, inverse = np.unique(ids, return_inverse=True)
+            ids, self._apart = inverse + self._apart, self._apart + len(names)
         self.append(ids, np.array([len(row) for row in lists], np.int64))
 
     def append(self, ids: Ints, counts: Ints) -> None:

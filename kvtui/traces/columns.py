@@ -22,9 +22,16 @@ class Columns:
     order: Ints
     left_out: tuple[LeftOut, ...]
     assumed: tuple[str, ...]
+    timed: bool = True
 
     def workload(
-        self, format: str, *, name: str = "", chains: Chains | None = None, assumed: Sequence[str] = ()
+        self,
+        format: str,
+        *,
+        name: str = "",
+        chains: Chains | None = None,
+        assumed: Sequence[str] = (),
+        estimated: bool = False,
     ) -> Workload:
         """Join the columns with prefix identity, if there is any."""
         plain = Workload(
@@ -37,6 +44,8 @@ class Columns:
             left_out=self.left_out,
             assumed=(*self.assumed, *assumed),
             sha256=self.source.sha256,
+            timed=self.timed,
+            estimated=estimated,
         )
         if chains is None:
             return plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,21 +10,31 @@ import numpy as np
 from kvtui.traces.clock import UNITS, Clock, S, check_gaps, to_ns, unit_of
 from kvtui.traces.columns import Columns
 from kvtui.traces.fields import Bools, Numbers, Values, numbers
-from kvtui.traces.leftout import FAILED, NO_OUTPUT, NO_PROMPT, NO_TOKENS, Tally, rows, told
+from kvtui.traces.leftout import NO_OUTPUT, NO_PROMPT, NO_TOKENS, NOT_AN_OBJECT, Tally, rows, told
 from kvtui.traces.source import Source
 from kvtui.traces.workload import Ints
 
+NO_TIMES = "no arrival times: all requests arrive at time 0 (--rate spaces them)"
 MOST_TOKENS = 2**31 - 1  # a larger count is a mistake, not a request
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to read: at most `limit` requests behind the first `skip`, the block size, failed rows too."""
+    """How to read: at most `limit` requests behind the first `skip`, the block size, failed rows too.
+
+    `keep_cached` keeps answers out of a gateway's own cache, `run` is the run to read where a file holds
+    several, `unit` the nanoseconds that bare times count, `delta` says that prompts of later turns lack their
+    history.
+    """
 
     limit: int | None = None
     skip: int = 0
     block_size: int | None = None
     keep_failed: bool = False
+    keep_cached: bool = False
+    run: int | None = None
+    unit: int | None = None
+    delta: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +68,24 @@ class Draft:
         return self._clock.zoned
 
     def add(
-        self, line: Ints, *, time: Values | None, prompt: Values, output: Values, broken: Bools | None = None
+        self,
+        line: Ints,
+        *,
+        time: Values | None,
+        prompt: Values,
+        output: Values,
+        broken: Bools | None = None,
+        unwanted: Mapping[str, Bools] | None = None,
     ) -> Ints:
-        """Read some rows; returns the places of those kept. `broken` rows are known to be bad."""
+        """Read some rows; returns the places of those kept.
+
+        `broken` rows are known to be bad; `unwanted` ones are sound, but for the reasons given no requests
+        that reached an engine.
+        """
         counts = numbers(prompt), numbers(output)
         times = self._clock.read(time) if time is not None else _nowhere(len(line))
-        reasons = self._reasons(times, *counts, broken=broken)
+        self._tally.expect(unwanted or ())
+        reasons = dict(unwanted or {}) | self._reasons(times, *counts, broken=broken)
         why = np.select(list(reasons.values()), list(range(1, len(reasons) + 1)), 0)
         kept, looked_at = self._window(np.flatnonzero(why == 0), len(line))
         for code, reason in enumerate(reasons, 1):
@@ -79,7 +101,7 @@ class Draft:
     ) -> dict[str, Bools]:
         """Why rows cannot be used; the first that applies counts, bad rows before failed requests."""
         names = self._names
-        reasons = {} if broken is None else {"not a JSON object": broken}
+        reasons = {} if broken is None else {NOT_AN_OBJECT: broken}
         reasons |= {
             f"no readable {names.time}": ~times.ok,
             f"no whole number of tokens in {names.prompt}": ~_is_count(prompt),
@@ -130,14 +152,13 @@ class Draft:
             order=order,
             left_out=self._tally.result(),
             assumed=tuple(said),
+            timed=self._names.time is not None,
         )
 
     def _check(self) -> None:
         left_out = self._tally.result()
         if 2 * self._tally.bad > self._seen:
-            worst = max(
-                (group for group in left_out if group.reason not in FAILED), key=lambda group: group.count
-            )
+            worst = max(self._tally.result(bad=True), key=lambda group: group.count)
             raise self._source.error(
                 f"{self._tally.bad:,} of {self._seen:,} rows cannot be read, as here: {worst.reason}.",
                 line=worst.lines[0],
@@ -156,7 +177,7 @@ class Draft:
 
     def _said_of_time(self, ns: Ints, *, unit: int, sure: bool) -> Iterator[str]:
         if self._names.time is None:
-            yield "no arrival times: all requests arrive at time 0"
+            yield NO_TIMES
         elif not self._clock.dated and not sure:
             effect = f"{ns.max() / S:,.10g} s for {rows(len(ns), 'request')}"
             yield f"{self._names.time} counts {UNITS[unit]}: {effect}"

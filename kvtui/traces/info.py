@@ -25,10 +25,11 @@ def info(workload: Workload) -> dict[str, Any]:
             {"reason": group.reason, "count": group.count, "lines": list(group.lines)}
             for group in workload.left_out
         ],
-        "span_s": workload.span_s,
+        "span_s": workload.span_s if workload.timed else None,
         "cv": _burstiness(workload.arrival_ns),
         "prompt": _spread(workload.prompt),
         "output": _spread(workload.output),
+        "tokens_estimated": workload.estimated,
         "hit_rate_ceiling": hit_rate_ceiling(workload),
         "assumed": list(workload.assumed),
     }
@@ -68,13 +69,15 @@ def render(figures: dict[str, Any]) -> str:
     """The figures of `info` for people: lines of plain text."""
     ceiling, cv = figures["hit_rate_ceiling"], figures["cv"]
     hits = "n/a (no prefix identity)" if ceiling is None else f"at most {ceiling:.2%} of prompt tokens"
+    unit = "" if figures["span_s"] is None else " s"
+    about = "~" if figures["tokens_estimated"] else ""
     lines = [
         f"{figures['name']}: {rows(figures['requests'], 'request')} ({figures['format']})",
         "",
-        f"  span         {figures['span_s']:,.3f} s",
+        f"  span         {_or_unknown(figures['span_s'], ',.3f')}{unit}",
         f"  burstiness   {_or_unknown(cv, '.3f')} (CV of the gaps between arrivals)",
-        f"  prompt       {_tokens(figures['prompt'])}",
-        f"  output       {_tokens(figures['output'])}",
+        f"  prompt       {about}{_tokens(figures['prompt'])}",
+        f"  output       {about}{_tokens(figures['output'])}",
         f"  prefix hits  {hits}",
     ]
     left_out = [LeftOut(group["reason"], group["count"], group["lines"]) for group in figures["left_out"]]

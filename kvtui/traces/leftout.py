@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kvtui.traces.workload import Ints, LeftOut
 
 NO_TOKENS, NO_PROMPT, NO_OUTPUT = "no tokens", "no prompt", "no output"
-FAILED = (NO_TOKENS, NO_PROMPT, NO_OUTPUT)  # the request failed or was aborted; any other reason is a bad row
+FAILED = (NO_TOKENS, NO_PROMPT, NO_OUTPUT)  # the request failed or was aborted
+NOT_AN_OBJECT = "not a JSON object"
 _LINES = 3  # line numbers worth showing
 
 
@@ -17,6 +18,11 @@ class Tally:
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
         self._lines: dict[str, list[int]] = {}
+        self._sound = set(FAILED)
+
+    def expect(self, reasons: Iterable[str]) -> None:
+        """Rows left out for these reasons are none that cannot be read."""
+        self._sound.update(reasons)
 
     def add(self, reason: str, line: Ints) -> None:
         if not len(line):
@@ -27,13 +33,14 @@ class Tally:
 
     @property
     def bad(self) -> int:
-        """Rows that could not be read, failed requests not among them."""
-        return sum(count for reason, count in self._counts.items() if reason not in FAILED)
+        """Rows that could not be read, failed and unwanted requests not among them."""
+        return sum(count for reason, count in self._counts.items() if reason not in self._sound)
 
-    def result(self) -> tuple[LeftOut, ...]:
-        """Failed requests first, then bad rows."""
+    def result(self, *, bad: bool = False) -> tuple[LeftOut, ...]:
+        """Failed requests first, then other rows; with `bad` only those that could not be read."""
         first = {reason: place for place, reason in enumerate(FAILED)}
-        reasons = sorted(self._counts, key=lambda reason: (first.get(reason, len(FAILED)), reason))
+        wanted = (reason for reason in self._counts if not bad or reason not in self._sound)
+        reasons = sorted(wanted, key=lambda reason: (first.get(reason, len(FAILED)), reason))
         return tuple(LeftOut(reason, self._counts[reason], tuple(self._lines[reason])) for reason in reasons)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvtui.traces.blocks import identify
+from kvtui.traces.blocks import identify, is_block_size
 from kvtui.traces.chains import BlockIds
 from kvtui.traces.clock import MS
 from kvtui.traces.draft import Draft, Names, Options
@@ -61,7 +61,7 @@ def _block_size(source: Source, batch: Batch, kept: Ints, size: int | None) -> i
         stated = batch.records[place].get("block_size")
         if stated is None:
             continue
-        if type(stated) is not int or stated < 1 or stated != (size or stated):
+        if not is_block_size(stated) or stated != (size or stated):
             before = f" and {size} in the rows before" if size else ""
             message = f"block_size is {stated!r} here{before}."
             raise source.error(

@@ -41,6 +41,19 @@ class Batch:
         return Batch(self.line[count:], self.records[count:], self.broken[count:])
 
 
+def inside(record: object, *path: str) -> Any:
+    """The value at the end of a path of keys; None where it does not lead there."""
+    for key in path:
+        record = record.get(key) if isinstance(record, dict) else None
+    return record
+
+
+def items(record: object, *path: str) -> list[Any]:
+    """The list at the end of a path of keys; empty where there is none."""
+    found = inside(record, *path)
+    return found if isinstance(found, list) else []
+
+
 def begins_json(source: Source) -> bool:
     """Whether the text starts with an object or an array."""
     head = source.data[:LOOK].decode("utf-8", "replace")

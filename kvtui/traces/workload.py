@@ -47,6 +47,8 @@ class Workload:
     sha256: str = ""  # of the bytes read, or of the columns where they were generated
     max_len: int | None = None  # maximum length the workload is meant for, where it says so
     slots: int | None = None  # KV slots of the pool it is meant for, where it says so
+    timed: bool = True  # whether arrivals are known, or made from a rate
+    estimated: bool = False  # whether tokens are estimated from text
 
     def __len__(self) -> int:
         return len(self.arrival_ns)

@@ -70,7 +70,12 @@ def test_bytes_that_are_no_text(read: Read, content: bytes, says: str) -> None:
         ("a,b\n1,2\n", None, "no known trace format has these columns: a, b"),
         ('{"a": 1}\n{"b": 2}\n', None, "no known trace format has these keys: a, b"),
         ("prompt,output\nwhat is this,a question\n", None, "'prompt' holds text"),
-        ('{"conversations": []}\n', None, "'conversations' holds text"),
+        (
+            '{"conversations": []}\n',
+            None,
+            "no request remains: 1 row left out: a conversation without a question",
+        ),
+        ('{"messages": "what is this"}\n', None, "'messages' holds text"),
         ("[]", None, "there is no JSON object"),
         ("[1, 2]", None, "there is no JSON object"),
         ("{nothing}", None, "there is no JSON object"),

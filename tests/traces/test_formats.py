@@ -109,7 +109,7 @@ def test_limit_stops_reading_and_counting(read: Read) -> None:
     ("header", "arrival_ns"),
     [
         ("Arrival Time,Prompt Tokens,Completion Tokens", 250_000_000),
-        ("arrived_at,num_prefill_tokens,num_decode_tokens", 250_000_000),
+        ("arrived at,prefill tokens,decode tokens", 250_000_000),
         ("timestamp_ms,isl,osl", 250_000),
         ("ArrivalNs,prompt,output", 0),
     ],
@@ -134,7 +134,7 @@ def test_without_arrivals_all_come_at_once(read: Read) -> None:
     assert workload.format == "json"
     assert workload.arrival_ns.tolist() == [0, 0]
     assert workload.line.tolist() == [1, 2]
-    assert "no arrival times: all requests arrive at time 0" in workload.assumed
+    assert "no arrival times: all requests arrive at time 0 (--rate spaces them)" in workload.assumed
 
 
 def test_dates_in_json(read: Read) -> None:

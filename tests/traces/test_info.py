@@ -24,6 +24,7 @@ def test_figures_by_hand(read: Read) -> None:
         "cv": 0.5,  # gaps of 1 and 3 s: deviation 1, mean 2
         "prompt": {"mean": 20.0, "p50": 20.0, "p99": 29.8},
         "output": {"mean": 2.0, "p50": 2.0, "p99": 2.98},
+        "tokens_estimated": False,
         "hit_rate_ceiling": None,
         "assumed": [],
     }

@@ -1,0 +1,64 @@
+"""Requests as text without token counts: LMCache agent traces, lists of prompts or messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kvtui.traces.draft import Names, Options
+from kvtui.traces.gather import Row, broken, gather
+from kvtui.traces.loader import Sample
+from kvtui.traces.records import Record, records
+from kvtui.traces.source import Source
+from kvtui.traces.text import ESTIMATED, IDENTIFIED, TokenChains, messages_of, tokens_of
+from kvtui.traces.workload import Workload
+
+name = "texts"
+title = "requests as text (LMCache agent traces; prompt or messages with the answer or its length)"
+
+_PROMPTS = ("input", "messages", "prompt", "text_input", "text")
+_ANSWERS = ("output", "response", "completion", "answer")
+_LENGTHS = ("output_length", "output_tokens", "max_tokens", "expected_output_len", "output_len")
+_TIMES = ("timestamp", "arrival_time", "created")
+
+
+def matches(sample: Sample) -> bool:
+    """Text under a name for prompts, and the answer or its length beside it."""
+    if sample.tabular or not sample.records:
+        return False
+    return any(_prompt(record) and _answer(record) is not None for record in sample.records)
+
+
+def read(source: Source, sample: Sample, options: Options) -> Workload:
+    timed = next((key for key in _TIMES if sample.has(key)), None)
+    chains = TokenChains()
+    names = Names(timed, "the prompt", "the answer")
+    columns = gather(source, options, names, _rows(source, timed), keep=lambda row: chains.add(row.more))
+    format = "lmcache-agent" if sample.has("input", "output", "session_id") else name
+    said = [ESTIMATED, IDENTIFIED]
+    return columns.workload(format, chains=chains.chains(columns), assumed=said, estimated=True)
+
+
+def _rows(source: Source, timed: str | None) -> Iterator[Row]:
+    for line, record in records(source):
+        if record is None:
+            yield broken(line)
+            continue
+        tokens, answer = tokens_of(_prompt(record)), _answer(record)
+        length: object = answer
+        if isinstance(answer, list):
+            length = len(answer)
+        output = answer if isinstance(answer, list) else []
+        yield Row(line, record.get(timed or ""), len(tokens), length, more=[*tokens, *output])
+
+
+def _prompt(record: Record) -> str:
+    return next((text for key in _PROMPTS if (text := messages_of(record.get(key)))), "")
+
+
+def _answer(record: Record) -> object:
+    """The tokens of the answer, or the number of them as the file has it; None without either."""
+    for key in _LENGTHS:
+        if isinstance(record.get(key), int | float):
+            return record[key]
+    text = next((text for key in _ANSWERS if (text := messages_of(record.get(key))) is not None), None)
+    return None if text is None else tokens_of(text)
