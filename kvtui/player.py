@@ -17,6 +17,7 @@ from kvtui.frame import Frame
 from kvtui.units import picoseconds, seconds
 
 SLICE_S: Final = 0.008  # longest stretch of steps
+LEVEL_S: Final = 0.002  # what a look at the lanes may spend to see them at one moment
 BREATH_S: Final = 0.002  # after a stretch, for everybody else
 PERIOD_S: Final = 0.02  # how often a lane that keeps up looks at the clock
 LONGEST_GAP_S: Final = 0.1  # wall time that counts at most at once, as after a suspension
@@ -123,6 +124,14 @@ class Player:
             shown = self._steps[lane], self.lanes[lane].frame()
             self._shown[lane] = shown
         return shown[1]
+
+    def level(self) -> None:
+        """Bring lanes that lag up to the clock, where that takes no time worth mentioning: then what is to be
+        seen is one moment in all of them."""
+        until = self._wall() + LEVEL_S
+        for lane in range(len(self.lanes)):
+            while self._behind(lane) and self._wall() < until:
+                self._one(lane)
 
     def reached(self) -> float | None:
         """Virtual seconds a wall second over the last second; None when there is too little to measure."""

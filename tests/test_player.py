@@ -276,3 +276,13 @@ async def test_a_change_of_speed_is_not_measured_together_with_what_was_before()
     await wall.pass_time(1.0)
     assert player.reached() == pytest.approx(16.0, rel=0.05)
     await stop(task)
+
+
+async def test_before_a_look_lanes_that_lag_a_little_are_brought_up_to_the_clock() -> None:
+    wall = Wall()
+    lanes = FakeLane(wall, step_s=0.01), FakeLane(wall, cost_s=0.001, step_s=0.01)
+    player = player_of(wall, *lanes, paused=True)
+    player.clock.now_ps = picoseconds(0.1)
+    player.level()
+    assert lanes[0].now_ps == player.clock.now_ps
+    assert lanes[1].steps == 2, "and no longer than a look may take"

@@ -23,8 +23,9 @@ def run(
     """
     import asyncio
 
-    from kvtui.tui.terminal import ascii_only, colourless
+    from kvtui.tui.terminal import ascii_only, believe_the_terminal, colourless
 
+    believe_the_terminal()
     if colourless():
         theme = "none"
     from kvtui.tui.app import KvtuiApp, show

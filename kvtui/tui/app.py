@@ -53,6 +53,13 @@ class KvtuiApp(App[int]):
 
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, lambda theme: self._recolour(theme.name))
+        self.app_resume_signal.subscribe(self, lambda app: self._redraw())
+
+    def _redraw(self) -> None:
+        """Send everything again: after a suspension somebody else's text may be on the terminal."""
+        for widget in self.screen.walk_children():
+            widget.refresh()
+        self.screen.refresh(layout=True)
 
     def _recolour(self, theme: str) -> None:
         look = Look(palette_of(theme), self._ascii)

@@ -49,6 +49,7 @@ class Stage:
 
     def scene(self) -> Scene:
         """This moment, in all lanes."""
+        self.player.level()
         frames = tuple(self.player.frame(lane) for lane in range(len(self.lanes)))
         for lane, frame in enumerate(frames):
             self._marks.add(lane, frame)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Final, TextIO
 
 FPS: Final = 20.0
@@ -34,6 +34,12 @@ def ascii_only(stderr: TextIO | None = None) -> bool:
     stderr = sys.__stderr__ if stderr is None else stderr
     encoding = (getattr(stderr, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
     return encoding not in ("utf8", "utf16", "utf32", "utf8sig", "cp65001")
+
+
+def believe_the_terminal(env: MutableMapping[str, str] = os.environ) -> None:
+    """Drop exported COLUMNS and LINES: they would be taken for the size, and stay as they are on a resize."""
+    for name in ("COLUMNS", "LINES"):
+        env.pop(name, None)
 
 
 def colourless(env: Mapping[str, str] = os.environ) -> bool:

@@ -4,7 +4,15 @@ import io
 
 import pytest
 
-from kvtui.tui.terminal import FPS, FPS_REMOTE, ascii_only, colourless, terminal_problem, view_rate
+from kvtui.tui.terminal import (
+    FPS,
+    FPS_REMOTE,
+    ascii_only,
+    believe_the_terminal,
+    colourless,
+    terminal_problem,
+    view_rate,
+)
 
 
 class Terminal(io.StringIO):
@@ -43,6 +51,12 @@ def test_what_is_missing_is_said() -> None:
 )
 def test_only_utf_8_has_the_characters(encoding: str, plain: bool) -> None:
     assert ascii_only(Terminal(encoding=encoding)) is plain
+
+
+def test_an_exported_size_does_not_hide_the_real_one() -> None:
+    env = {"COLUMNS": "80", "LINES": "24", "TERM": "xterm"}
+    believe_the_terminal(env)
+    assert env == {"TERM": "xterm"}
 
 
 def test_the_environment_decides_about_colour_and_rate() -> None:
