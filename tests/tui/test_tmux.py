@@ -75,6 +75,7 @@ def test_keys_and_sizes(tmux: Tmux) -> None:
     tmux.keys("?")
     tmux.wait(lambda screen: "every key here" in screen)
     tmux.keys("Escape")
+    tmux.wait(lambda screen: "Events" in screen)
     tmux.keys("q")
     assert "code 0" in tmux.wait(lambda screen: "code" in screen)
 
