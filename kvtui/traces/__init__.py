@@ -5,7 +5,9 @@ A format is one module with the four names of `Loader`; adding it to LOADERS is 
 
 from __future__ import annotations
 
-from kvtui.errors import ConfigError
+from dataclasses import replace
+
+from kvtui.errors import TraceError
 from kvtui.traces import (
     aibrix,
     aiperf,
@@ -23,6 +25,7 @@ from kvtui.traces import (
     plain,
     ragpulse,
     reports,
+    sagemaker,
     servingsim,
     tables,
     texts,
@@ -30,10 +33,12 @@ from kvtui.traces import (
     turns,
     weka,
 )
-from kvtui.traces.blocks import MOST
+from kvtui.traces.directory import files_in, is_directory, together
 from kvtui.traces.draft import Options
-from kvtui.traces.loader import Loader, sample
+from kvtui.traces.loader import Loader
+from kvtui.traces.loader import sample as sample_of
 from kvtui.traces.refuse import unknown
+from kvtui.traces.shape import Shape, cut, shaped
 from kvtui.traces.source import open_source
 from kvtui.traces.workload import LeftOut, Workload
 
@@ -55,6 +60,7 @@ LOADERS: tuple[Loader, ...] = (
     mooncake,
     tracelab,
     reports,
+    sagemaker,
     litellm,
     batch,
     chats,
@@ -76,27 +82,27 @@ def load(
     keep_cached: bool = False,
     run: int | None = None,
     delta: bool = False,
+    rate: float | None = None,
+    burstiness: float | None = None,
+    start_s: float | None = None,
+    duration_s: float | None = None,
+    max_gap_s: float | None = None,
+    sample: float | None = None,
+    scale_rate: float | None = None,
+    shuffle_seed: int | None = None,
+    seed: int = 0,
 ) -> Workload:
-    """Read the trace `source`, a path or "-" for standard input; gzip is unpacked.
+    """Read the trace `source`: a path, a directory of traces, or "-" for standard input; gzip is unpacked.
 
-    At most `limit` requests are read behind the first `skip` usable ones, in the order of the file.
-    `block_size` says how many tokens the trace's block ids stand for where it does not say so itself.
-    Failed requests (no prompt or no output) are left out and counted unless `keep_failed`.
+    At most `limit` requests are read behind the first `skip` usable ones, in the order of the file; with a
+    window, a sample or shuffling the limit counts what is left of these. `block_size` says how many tokens
+    the trace's block ids stand for where it does not say so itself. Failed requests (no prompt or no output)
+    are left out and counted unless `keep_failed`, answers out of a gateway's own cache unless `keep_cached`.
+    `run` is the run to read where a file holds several; `delta` adds to the prompts of later turns the
+    tokens of the turns before. The other options are those of Shape.
 
     Raises TraceError where the source cannot be read as a trace, ConfigError for options out of range.
     """
-    if block_size is not None and block_size > MOST:
-        raise ConfigError(f"a block of {block_size:,} tokens is too large.", hint=f"give {MOST:,} or less")
-    for option, value, least in (
-        ("limit", limit, 1),
-        ("skip", skip, 0),
-        ("block size", block_size, 1),
-        ("run", run, 1),
-    ):
-        if value is not None and value < least:
-            raise ConfigError(f"the {option} of a trace cannot be {value}.", hint=f"give {least} or more")
-    opened = open_source(source)
-    look = sample(opened)
     options = Options(
         limit=limit,
         skip=skip,
@@ -106,7 +112,41 @@ def load(
         run=run,
         delta=delta,
     )
+    shape = Shape(
+        rate=rate,
+        burstiness=burstiness,
+        start_s=start_s,
+        duration_s=duration_s,
+        max_gap_s=max_gap_s,
+        sample=sample,
+        scale_rate=scale_rate,
+        shuffle_seed=shuffle_seed,
+        seed=seed,
+    )
+    many = is_directory(source)
+    late = many or shape.needs_all
+    wanted = replace(options, limit=None, skip=0) if late else options
+    workload = _read_all(source, wanted) if many else _read(source, wanted)
+    workload = shaped(workload, shape)
+    return cut(workload, skip=skip, limit=limit) if late else workload
+
+
+def _read(source: str, options: Options) -> Workload:
+    opened = open_source(source)
+    look = sample_of(opened)
     for loader in LOADERS:
         if loader.matches(look):
             return loader.read(opened, look, options)
     raise unknown(opened, look, titles=[loader.title for loader in LOADERS])
+
+
+def _read_all(directory: str, options: Options) -> Workload:
+    """All traces below a directory as one; other files there are counted."""
+    parts: list[Workload] = []
+    others: list[str] = []
+    for path in files_in(directory):
+        try:
+            parts.append(_read(path, options))
+        except TraceError:
+            others.append(path)
+    return together(directory, parts, others)

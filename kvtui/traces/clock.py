@@ -59,6 +59,13 @@ def to_ns(times: Numbers, *, unit: int) -> Ints:
     return np.asarray(ns - ns.min(), np.int64)
 
 
+def origin_of(times: Numbers, *, unit: int) -> int:
+    """The smallest time in nanoseconds."""
+    least = int(times.whole.min())
+    nano = int(times.nano[times.whole == least].min())
+    return least * unit + (nano * unit + BILLION // 2) // BILLION
+
+
 def check_gaps(times: Numbers, line: Ints, *, unit: int, source: Source) -> None:
     """Refuse arrivals that jump by more than a year, or go on for a hundred: two clocks in one column."""
     order = np.argsort(times.whole, kind="stable")

@@ -23,6 +23,7 @@ class Columns:
     left_out: tuple[LeftOut, ...]
     assumed: tuple[str, ...]
     timed: bool = True
+    origin_ns: int = 0
 
     def workload(
         self,
@@ -45,6 +46,7 @@ class Columns:
             assumed=(*self.assumed, *assumed),
             sha256=self.source.sha256,
             timed=self.timed,
+            origin_ns=self.origin_ns,
             estimated=estimated,
         )
         if chains is None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kvtui.traces.clock import UNITS, Clock, S, check_gaps, to_ns, unit_of
+from kvtui.errors import ConfigError
+from kvtui.traces.clock import UNITS, Clock, S, check_gaps, origin_of, to_ns, unit_of
 from kvtui.traces.columns import Columns
 from kvtui.traces.fields import Bools, Numbers, Values, numbers
 from kvtui.traces.leftout import NO_OUTPUT, NO_PROMPT, NO_TOKENS, NOT_AN_OBJECT, Tally, rows, told
@@ -35,6 +36,17 @@ class Options:
     run: int | None = None
     unit: int | None = None
     delta: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError for values that make no sense."""
+        least = {"limit": 1, "skip": 0, "block_size": 1, "run": 1}
+        for option, smallest in least.items():
+            value = getattr(self, option)
+            if value is not None and not smallest <= value <= MOST_TOKENS:
+                name = option.replace("_", " ")
+                raise ConfigError(
+                    f"the {name} of a trace cannot be {value}.", hint=f"give {smallest} or more"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +165,7 @@ class Draft:
             left_out=self._tally.result(),
             assumed=tuple(said),
             timed=self._names.time is not None,
+            origin_ns=origin_of(times, unit=unit),
         )
 
     def _check(self) -> None:

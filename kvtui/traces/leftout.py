@@ -66,5 +66,7 @@ def rows(count: int, noun: str = "row") -> str:
 
 def _lines(group: LeftOut) -> str:
     numbers = ", ".join(map(str, group.lines))
+    if not group.lines:
+        return "in several files"
     more = ", ..." if group.count > len(group.lines) else ""
     return f"line {numbers}" if group.count == 1 else f"lines {numbers}{more}"

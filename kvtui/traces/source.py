@@ -89,10 +89,6 @@ def _read_file(where: str) -> bytes:
         return Path(where).read_bytes()
     except FileNotFoundError:
         raise TraceError("there is no such file.", path=where, hint=_nearby(where)) from None
-    except IsADirectoryError:
-        raise TraceError(
-            "this is a directory, not a trace.", path=where, hint="name one file in it"
-        ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise TraceError(

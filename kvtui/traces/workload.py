@@ -48,6 +48,7 @@ class Workload:
     max_len: int | None = None  # maximum length the workload is meant for, where it says so
     slots: int | None = None  # KV slots of the pool it is meant for, where it says so
     timed: bool = True  # whether arrivals are known, or made from a rate
+    origin_ns: int = 0  # of the first arrival, on the clock of the trace
     estimated: bool = False  # whether tokens are estimated from text
 
     def __len__(self) -> int:
@@ -85,3 +86,22 @@ class Workload:
             chain_start=self.chain_start[: count + 1] if self.unit else self.chain_start,
             identified=self.identified[:count],
         )
+
+    def take(self, rows: Ints, arrival_ns: Ints) -> Workload:
+        """The requests at places `rows`, in that order, arriving at `arrival_ns` (shifted to 0)."""
+        first = int(arrival_ns[0]) if len(arrival_ns) else 0
+        part = replace(
+            self,
+            arrival_ns=arrival_ns - first,
+            prompt=self.prompt[rows],
+            output=self.output[rows],
+            line=self.line[rows],
+            priority=None if self.priority is None else self.priority[rows],
+            origin_ns=self.origin_ns + first,
+        )
+        if not self.unit:
+            return part
+        begin, length = self.chain_start[rows], np.diff(self.chain_start)[rows]
+        start = np.concatenate(([0], np.cumsum(length)))
+        chain = self.chain[np.repeat(begin - start[:-1], length) + np.arange(start[-1])]
+        return replace(part, chain=chain, chain_start=start, identified=self.identified[rows])

@@ -134,6 +134,59 @@ def test_summaries_say_how_to_save_requests(
     assert remedy in (error.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("content", "says", "remedy"),
+    [
+        (
+            {"input_sequence_length": {"avg": 5, "p50": 5}, "request_count": {"avg": 9}},
+            "an AIPerf summary without per-request data",
+            "profile_export.jsonl",
+        ),
+        (
+            {"data": [{"session_id": "a", "payloads": [{}]}]},
+            "the inputs of an AIPerf run",
+            "profile_export.jsonl",
+        ),
+        (
+            {"load_summary": {"count": 9}, "successes": {}},
+            "an inference-perf summary",
+            "per_request_lifecycle",
+        ),
+        (
+            {"benchmarks": [{"requests": {"successful": []}}]},
+            "a guidellm report without its requests",
+            "kept",
+        ),
+        ({"experiments": [{"requests": []}]}, "a GenAI-Perf profile", "AIPerf"),
+        (
+            {"0": {"input_tokens": "{5: 0.5}", "output_tokens": "{}"}},
+            "rates and distributions (ServeGen)",
+            "synth",
+        ),
+        (
+            {"metadata": {}, "conversations": [[{"messages": []}]]},
+            "an SGLang agentic trace",
+            "--output-details",
+        ),
+        (
+            "INFO 02-03 10:00:00 logger.py:40] Received request cmpl-1: prompt, params: SamplingParams(n=1)\n"
+            * 2,
+            "the log of a server",
+            "OpenTelemetry",
+        ),
+        ("600,1.5,0.9,Gamma,0.8\n1200,1.5,0.9,Gamma,0.8\n", "rates and distributions (ServeGen)", "synth"),
+        ({"prompt": "what is this"}, "'prompt' holds text", "answers or their length"),
+        ({"messages": [{"role": "user"}], "session_id": "a"}, "'messages' holds text", "answers"),
+    ],
+)
+def test_what_holds_no_requests_is_refused_by_name(
+    read: Read, content: object, says: str, remedy: str
+) -> None:
+    error = refusal(read, content if isinstance(content, str) else json.dumps(content))
+    assert says in error.message
+    assert remedy in (error.hint or "")
+
+
 def test_unknown_columns_list_the_known_formats(read: Read) -> None:
     hint = refusal(read, "a,b\n1,2\n").hint or ""
     assert all(
@@ -153,11 +206,6 @@ def test_no_such_file_names_a_close_one(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="there is no such file") as caught:
         load(str(tmp_path / "nowhere" / "trace.csv"))
     assert "there is no folder" in (caught.value.hint or "")
-
-
-def test_a_directory_is_no_trace(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="a directory, not a trace"):
-        load(str(tmp_path))
 
 
 def test_what_the_system_refuses_is_said(tmp_path: Path) -> None:

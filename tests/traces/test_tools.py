@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -546,6 +547,45 @@ def test_batch_input_is_estimated(read: Read) -> None:
     assert lengths(workload) == [(3, 9), (2, 7)]
     assert workload.estimated
     assert left_out(workload) == {"no max_tokens, so the length of the answer is not known": 1}
+
+
+@pytest.mark.parametrize(
+    ("row", "arrivals"),
+    [
+        ({"created": 1_790_000_000, "usage": {"prompt_tokens": 40, "completion_tokens": 5}}, [0, 2 * S]),
+        (
+            {"start_time": 7, "response": {"body": {"usage": {"input_tokens": 40, "output_tokens": 5}}}},
+            [0, 2 * S],
+        ),
+        (
+            {"ts_ms": 7, "prompt_tokens": 40, "usage": {"output_tokens": 5, "prompt_tokens": 9}},
+            [0, 2_000_000],
+        ),
+    ],
+)
+def test_access_logs_may_nest_their_numbers(read: Read, row: dict[str, object], arrivals: list[int]) -> None:
+    (time, value), *rest = row.items()
+    assert isinstance(value, int)
+    workload = read(lines(row, {time: value + 2, **dict(rest)}))
+    assert lengths(workload) == [(40, 5)] * 2
+    assert workload.arrival_ns.tolist() == arrivals
+
+
+def test_sagemaker_answers_are_unpacked(read: Read) -> None:
+    def capture(second: int, data: str, encoding: str) -> dict[str, object]:
+        return {
+            "captureData": {"endpointInput": {}, "endpointOutput": {"data": data, "encoding": encoding}},
+            "eventMetadata": {"inferenceTime": f"2026-01-01T00:00:0{second}Z"},
+        }
+
+    text = json.dumps({"usage": {"prompt_tokens": 40, "completion_tokens": 5}})
+    packed = base64.b64encode(text.encode()).decode()
+    workload = read(
+        lines(capture(0, text, "JSON"), capture(1, packed, "BASE64"), capture(2, "no JSON", "JSON"))
+    )
+    assert workload.format == "sagemaker"
+    assert lengths(workload) == [(40, 5)] * 2
+    assert left_out(workload) == {"no token usage in the answer": 1}
 
 
 # Spans
