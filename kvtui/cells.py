@@ -14,6 +14,8 @@ from kvtui.memory.ops import Op, OpKind
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.request import Request
 
+HEIR = -2  # owner of a shared block whose first owner has gone
+
 
 class CellMirror(Protocol):
     """Follows one manager."""
@@ -48,13 +50,13 @@ class PagedCells:
                 self._refs[ids] += 1
             elif kind is OpKind.DROP:
                 self._refs[ids] -= 1
+                self._owner[ids[self._owner[ids] == owner]] = HEIR
             elif kind in (OpKind.FREE, OpKind.CACHE):
                 self._state[ids] = Cell.FREE if kind is OpKind.FREE else Cell.CACHED
                 self._owner[ids], self._refs[ids] = -1, 0
 
     def cells(self, running: Iterable[Request], wanted: Request | None, step: int) -> Cells:
         batch = list(running)
-        self._adopt(batch)
         stored = np.where(self._state >= Cell.CACHED, self._size, 0).astype(np.int32)
         partial = [
             (r.table[-1] - 1, r.stored(step) - (len(r.table) - 1) * self._size) for r in batch if r.table
@@ -63,18 +65,16 @@ class PagedCells:
             ids, fill = np.array(partial).T
             stored[ids] = fill
         refs = np.minimum(self._refs, 255).astype(np.uint8)
-        return _frozen(self._state.copy(), self._owner.copy(), stored, refs)
+        return _frozen(self._state.copy(), self._owners(batch), stored, refs)
 
-    def _adopt(self, batch: list[Request]) -> None:
+    def _owners(self, batch: list[Request]) -> NDArray[np.int32]:
         """A shared block whose first owner has gone belongs to the oldest that still holds it."""
-        held = self._state == Cell.HELD
-        alive = np.isin(self._owner, [r.number for r in batch])
-        if not (held & ~alive).any():
-            return
-        for request in reversed(batch):
-            ids = np.array(request.table[: request.registered], np.int64) - 1
-            orphans = ids[~alive[ids]]
-            self._owner[orphans] = request.number
+        owner = self._owner.copy()
+        if (owner == HEIR).any():
+            for request in reversed(batch):
+                ids = np.array(request.table, np.int64) - 1
+                owner[ids[self._owner[ids] == HEIR]] = request.number
+        return owner
 
 
 class RegionCells:

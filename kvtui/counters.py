@@ -9,7 +9,7 @@ from kvtui.frame import Counters, Percentiles, Split
 from kvtui.stats import percentiles, split
 from kvtui.units import seconds
 
-FRESHNESS = 200  # percentiles are made again when 1/200 more durations are known
+FRESHNESS = 200  # percentiles lag by at most 1/200 of the durations
 
 
 class CounterReader:
@@ -77,8 +77,16 @@ class CounterReader:
         )
 
     def _percentiles(self, name: str, durations: array[int] | array[float]) -> Percentiles:
+        # Over a round number of durations, so that what is shown depends on the run alone and not on when it
+        # was looked at.
+        count = len(durations) if self._engine.done else _round_down(len(durations))
         known = self._known.get(name)
-        new = len(durations) - (known.n if known else 0)
-        if known is None or new > len(durations) // FRESHNESS or (new and self._engine.done):
-            known = self._known[name] = percentiles(durations)
+        if known is None or known.n != count:
+            known = self._known[name] = percentiles(durations[:count])
         return known
+
+
+def _round_down(n: int) -> int:
+    """The largest number up to n in steps of a power of two that is at most n / FRESHNESS."""
+    step = 1 << max((n // FRESHNESS).bit_length() - 1, 0)
+    return n - n % step

@@ -7,12 +7,12 @@ step or, with a higher limit, leaps over as many steps without a decision; both 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from kvtui.asynchronous import AsyncScheduler
 from kvtui.cost import CostModel
-from kvtui.intake import Arrival, BlockKeys, arrivals, request_of
+from kvtui.intake import Arrival, Arrivals, BlockKeys, request_of
 from kvtui.memory.protocol import MemoryManager
 from kvtui.meter import Meter
 from kvtui.plan import Plan
@@ -118,8 +118,8 @@ class Engine:
         self.results = Results(len(workload))
         self.known = 0  # requests that have arrived
         self._keys = BlockKeys(workload, manager.block_size) if manager.prefix_cache else None
-        self._coming: Iterator[Arrival] = arrivals(workload)
-        self._next = next(self._coming, None)
+        self._coming = Arrivals(workload)
+        self._next = self._coming.next()
         self._aborts = list(abort_at)[::-1]  # next one last
         self._live: dict[int, Request] = {}  # kept only where requests may be aborted
         self._prepare = prepare
@@ -302,7 +302,7 @@ class Engine:
     def _arrive_before(self, time: int) -> None:
         while self._next is not None and self._next.time < time:
             self._arrive(self._next)
-            self._next = next(self._coming, None)
+            self._next = self._coming.next()
 
     def _arrive(self, arrival: Arrival) -> None:
         self.known += 1

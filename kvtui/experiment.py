@@ -49,6 +49,11 @@ class Lane:
     def done(self) -> bool:
         return self.engine.done
 
+    @property
+    def step_count(self) -> int:
+        """Scheduler steps done."""
+        return self.engine.scheduler.step
+
     def step(self, limit: int = 1) -> bool:
         """At most `limit` scheduler steps in one call; False when nothing is left to do."""
         return self.engine.step(limit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count, starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -23,16 +24,34 @@ class Arrival(NamedTuple):
     priority: int
 
 
-def arrivals(workload: Workload) -> Iterator[Arrival]:
-    """All rows in order of arrival."""
-    for start in range(0, len(workload), CHUNK):
-        part = slice(start, start + CHUNK)
+class Arrivals:
+    """All rows in order of arrival, one after the other."""
+
+    def __init__(self, workload: Workload, at: int = 0) -> None:
+        self._workload = workload
+        self._at = at  # of the next row
+        self._chunk: Iterator[Arrival] = iter(())
+
+    def next(self) -> Arrival | None:
+        """The next row, None behind the last."""
+        arrival = next(self._chunk, None)
+        if arrival is None:
+            self._chunk = self._read(self._at)
+            arrival = next(self._chunk, None)
+        self._at += arrival is not None
+        return arrival
+
+    def _read(self, start: int) -> Iterator[Arrival]:
+        workload, part = self._workload, slice(start, start + CHUNK)
         times = [ns * PS_PER_NS for ns in workload.arrival_ns[part].tolist()]
         prompts = workload.prompt[part].tolist()
         outputs = workload.output[part].tolist()
         priorities = [0] * len(times) if workload.priority is None else workload.priority[part].tolist()
-        for i, row in enumerate(zip(times, prompts, outputs, priorities, strict=True), start):
-            yield Arrival(i, *row)
+        rows = zip(count(start), times, prompts, outputs, priorities, strict=False)
+        return starmap(Arrival, rows)
+
+    def __reduce__(self) -> tuple[type[Arrivals], tuple[Workload, int]]:
+        return Arrivals, (self._workload, self._at)
 
 
 class BlockKeys:

@@ -17,10 +17,21 @@ class PhaseWheel:
 
     def __init__(self, period: int) -> None:
         self.period = period
-        self._slots: list[dict[int, Request]] = [{} for _ in range(period)]
-        views: list[ValuesView[Request]] = [slot.values() for slot in self._slots]
-        self._views = views + views  # any span of at most one turn is one slice
         self.count = 0
+        self._slots: list[dict[int, Request]] = [{} for _ in range(period)]
+        self._views = self._two_turns()
+
+    def _two_turns(self) -> list[ValuesView[Request]]:
+        """Any span of at most one turn is one slice of this."""
+        views: list[ValuesView[Request]] = [slot.values() for slot in self._slots]
+        return views + views
+
+    def __getstate__(self) -> tuple[int, int, list[dict[int, Request]]]:
+        return self.period, self.count, self._slots  # views cannot be pickled
+
+    def __setstate__(self, state: tuple[int, int, list[dict[int, Request]]]) -> None:
+        self.period, self.count, self._slots = state
+        self._views = self._two_turns()
 
     def enter(self, request: Request) -> None:
         """From now on the request needs a block whenever (offset + step) is a multiple of the period."""

@@ -1,0 +1,90 @@
+"""Going back in time: states of a lane are saved now and then, and any step between is run again from one.
+
+An engine is deterministic, so what is run again is what was: same decisions, same frames.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from bisect import bisect_right
+
+from kvtui.experiment import Lane
+from kvtui.intake import BlockKeys
+from kvtui.traces.workload import Workload
+
+EVERY = 256  # steps between two saved states, at first
+BUDGET = 64 << 20  # bytes of saved states a lane before every second one is dropped
+Shared = Workload | BlockKeys
+
+
+class Checkpoints:
+    """Saved states of one lane, from its start on. Call `note` after every step."""
+
+    def __init__(self, lane: Lane, *, every: int = EVERY, budget: int = BUDGET) -> None:
+        self._every = every
+        self._budget = budget
+        self._shared: list[Shared] = []  # not part of a saved state: they never change
+        self._steps: list[int] = []
+        self._times: list[int] = []  # ps
+        self._states: list[bytes] = []
+        self._due = 0
+        self.note(lane)
+
+    def note(self, lane: Lane) -> None:
+        """Save the lane if it has come far enough beyond the last saved state."""
+        if lane.step_count < self._due:
+            return
+        stream = io.BytesIO()
+        _Pickler(stream, self._shared).dump(lane)
+        self._steps.append(lane.step_count)
+        self._times.append(lane.now_ps)
+        self._states.append(stream.getvalue())
+        if sum(map(len, self._states)) > self._budget and len(self._states) > 2:
+            self._every *= 2
+            for saved in (self._steps, self._times, self._states):
+                del saved[1::2]
+        self._due = self._steps[-1] + self._every
+
+    def at_step(self, step: int) -> Lane:
+        """A new lane that has done `step` steps (fewer only where the run ends before)."""
+        lane = self._load(bisect_right(self._steps, step) - 1)
+        while lane.step_count < step and lane.step():
+            pass
+        return lane
+
+    def at_time(self, now_ps: int) -> Lane:
+        """A new lane that has done every step that starts before `now_ps`."""
+        lane = self._load(bisect_right(self._times, now_ps) - 1)
+        while not lane.done and lane.next_ps < now_ps and lane.step():
+            pass
+        return lane
+
+    def _load(self, index: int) -> Lane:
+        stream = io.BytesIO(self._states[max(index, 0)])
+        lane: Lane = _Unpickler(stream, self._shared).load()
+        return lane
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, stream: io.BytesIO, shared: list[Shared]) -> None:
+        super().__init__(stream, pickle.HIGHEST_PROTOCOL)
+        self._shared = shared
+
+    def persistent_id(self, thing: object) -> int | None:
+        if not isinstance(thing, Workload | BlockKeys):
+            return None
+        for index, known in enumerate(self._shared):
+            if known is thing:
+                return index
+        self._shared.append(thing)
+        return len(self._shared) - 1
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, stream: io.BytesIO, shared: list[Shared]) -> None:
+        super().__init__(stream)
+        self._shared = shared
+
+    def persistent_load(self, index: int) -> Shared:
+        return self._shared[index]
