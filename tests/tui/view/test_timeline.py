@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kvtui.frame import Event, EventKind
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.ink import BAD, WARN
@@ -54,6 +56,7 @@ def test_marks_are_taken_once_from_overlapping_frames() -> None:
 
 def test_marks_do_not_grow_without_end() -> None:
     marks = Marks(1)
+    frame = paged_frame()
     for at in range(20_000):
-        marks.add(0, paged_frame(events=(Event(at / 10, at, EventKind.PREEMPTED, 1, 2, 3),)))
+        marks.add(0, replace(frame, events=(Event(at / 10, at, EventKind.PREEMPTED, 1, 2, 3),)))
     assert len(marks.all()) < 5000
