@@ -14,7 +14,6 @@ from textual.screen import Screen
 from kvtui.experiment import Experiment
 from kvtui.tui import guard, spanfix
 from kvtui.tui.mainscreen import MainScreen
-from kvtui.tui.pages import Page
 from kvtui.tui.screenshot import save
 from kvtui.tui.stage import Stage
 from kvtui.tui.terminal import view_rate
@@ -62,6 +61,8 @@ class KvtuiApp(App[int]):
         self.screen.refresh(layout=True)
 
     def _recolour(self, theme: str) -> None:
+        from kvtui.tui.pages import Page
+
         look = Look(palette_of(theme), self._ascii)
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen | Page):
@@ -71,6 +72,8 @@ class KvtuiApp(App[int]):
 
     def action_screenshot(self, filename: str | None = None, path: str | None = None) -> None:
         """Save what is seen as an SVG picture in the current folder."""
+        from kvtui.tui.pages import Page
+
         scene = self.stage.scene()
         try:
             saved = save(self.export_screenshot(title="kvtui"), scene, Path(path or "."))

@@ -28,6 +28,7 @@ class BlockGrid(Painted):
         super().__init__(look, id=id)
         self._codes: Codes = np.zeros((0, 0), np.uint16)
         self._drawn: dict[int, tuple[str, Style]] = {}
+        self._segments: dict[tuple[str, int], Segment] = {}
 
     @property
     def codes(self) -> Codes:
@@ -45,23 +46,32 @@ class BlockGrid(Painted):
 
     def set_look(self, look: Look) -> None:
         self._drawn.clear()
+        self._segments.clear()
         super().set_look(look)
 
     def build(self, y: int) -> Strip:
         row = self._codes[y].tolist() if y < len(self._codes) else []
-        drawn = self._drawn
-        cells = [drawn.get(value) or self._draw(value) for value in row]
-        segments: list[Segment] = []
+        drawn, segments = self._drawn, []
         chars, before = "", None
-        for char, style in cells:  # stretches of one style
-            if style is not before:
-                if chars:
-                    segments.append(Segment(chars, before))
-                chars, before = "", style
-            chars += char
+        for value in row:  # stretches of one style
+            char, style = drawn.get(value) or self._draw(value)
+            if style is before:
+                chars += char
+                continue
+            if chars:
+                segments.append(self._segment(chars, before))
+            chars, before = char, style
         if chars:
-            segments.append(Segment(chars, before))
+            segments.append(self._segment(chars, before))
         return Strip(segments, len(row))
+
+    def _segment(self, chars: str, style: Style | None) -> Segment:
+        """The same few segments come again and again: made once."""
+        key = chars, id(style)
+        segment = self._segments.get(key)
+        if segment is None:
+            segment = self._segments[key] = Segment(chars, style)
+        return segment
 
     def _draw(self, value: int) -> tuple[str, Style]:
         """Character and style of a code, worked out once."""

@@ -9,7 +9,7 @@ from itertools import groupby
 from kvtui.frame import Event, EventKind, LaneInfo
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut
-from kvtui.tui.view.ink import BAD, BOLD, T2, T3, WARN_BOLD, Ink, hue_ink, lane_ink
+from kvtui.tui.view.ink import BAD, BOLD, T2, T3, WARN_BOLD, hue_ink, lane_ink
 from kvtui.tui.view.scene import Scene, short_names
 
 _VERBS = {EventKind.HIT: "hit"}
@@ -53,11 +53,24 @@ def _event(canvas: Canvas, row: int, x: int, info: LaneInfo, event: Event, lane:
     canvas.put(x + 23, row, verb, _INKS.get(event.kind, T2))
     room = canvas.width - (x + 34) - 1
     if room >= 12:
-        canvas.put(x + 34, row, cut(detail(event, info), room), Ink("t3"))
+        canvas.put(x + 34, row, detail(event, info, room=room), T3)
 
 
-def detail(event: Event, info: LaneInfo) -> str:
-    """What else there is to say about an event."""
+def detail(event: Event, info: LaneInfo, *, room: int) -> str:
+    """What else there is to say about an event, in the longest form that fits."""
+    if event.kind is EventKind.REJECTED:
+        return _refusal(event, info, room)
+    return cut(_detail(event), room)
+
+
+def _refusal(event: Event, info: LaneInfo, room: int) -> str:
+    unit = "blocks" if event.b == info.blocks else "tokens"
+    have = "the pool has" if unit == "blocks" else "the limit is"
+    full = f"needs {event.a:,} {unit}, {have} {event.b:,}"
+    return full if len(full) <= room else cut(f"{event.a:,} {unit} > {event.b:,}", room)
+
+
+def _detail(event: Event) -> str:
     a, b = event.a, event.b
     match event.kind:
         case EventKind.ADMITTED:
@@ -68,9 +81,5 @@ def detail(event: Event, info: LaneInfo) -> str:
             return f"no free block for {formats.request(b)}"
         case EventKind.FINISHED:
             return f"{a:,} tokens in {formats.latency(b / 1000, formats.unit_of([b / 1000]))}"
-        case EventKind.REJECTED:
-            if b == info.blocks:
-                return f"needs {a:,} blocks, pool has {b:,}"
-            return f"{a:,} tokens, allowed are {b:,}"
-        case EventKind.EVICTED:
+        case _:
             return f"{a:,} cached {'block' if a == 1 else 'blocks'}"

@@ -35,13 +35,18 @@ def test_the_other_lane_by_its_short_name() -> None:
         (Event(0, 0, EventKind.HIT, 1, 96, 305), "96 of 305 tokens were cached"),
         (Event(0, 0, EventKind.PREEMPTED, 1, 20, 266), "no free block for r266"),
         (Event(0, 0, EventKind.FINISHED, 1, 304, 850), "304 tokens in 850 ms"),
-        (Event(0, 0, EventKind.REJECTED, 1, 2600, BLOCKS), "needs 2,600 blocks, pool has 2,500"),
-        (Event(0, 0, EventKind.REJECTED, 1, 9000, 2048), "9,000 tokens, allowed are 2,048"),
+        (Event(0, 0, EventKind.REJECTED, 1, 2600, BLOCKS), "needs 2,600 blocks, the pool has 2,500"),
+        (Event(0, 0, EventKind.REJECTED, 1, 9000, 2048), "needs 9,000 tokens, the limit is 2,048"),
         (Event(0, 0, EventKind.EVICTED, 1, 1, 1), "1 cached block"),
     ],
 )
 def test_details(event: Event, text: str) -> None:
-    assert detail(event, lane("paged")) == text
+    assert detail(event, lane("paged"), room=60) == text
+
+
+def test_a_refusal_has_a_short_form() -> None:
+    event = Event(0, 0, EventKind.REJECTED, 1, 50_466, 40_688)
+    assert detail(event, lane("paged"), room=23) == "50,466 tokens > 40,688"
 
 
 def test_a_flood_of_evictions_is_told_as_one() -> None:
