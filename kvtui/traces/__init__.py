@@ -39,7 +39,7 @@ from kvtui.traces.loader import Loader
 from kvtui.traces.loader import sample as sample_of
 from kvtui.traces.refuse import unknown
 from kvtui.traces.shape import Shape, cut, shaped
-from kvtui.traces.source import open_source
+from kvtui.traces.source import Progress, open_source
 from kvtui.traces.workload import LeftOut, Workload
 
 __all__ = ["LOADERS", "LeftOut", "Loader", "Workload", "load"]
@@ -91,6 +91,7 @@ def load(
     scale_rate: float | None = None,
     shuffle_seed: int | None = None,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> Workload:
     """Read the trace `source`: a path, a directory of traces, or "-" for standard input; gzip is unpacked.
 
@@ -99,7 +100,8 @@ def load(
     the trace's block ids stand for where it does not say so itself. Failed requests (no prompt or no output)
     are left out and counted unless `keep_failed`, answers out of a gateway's own cache unless `keep_cached`.
     `run` is the run to read where a file holds several; `delta` adds to the prompts of later turns the
-    tokens of the turns before. The other options are those of Shape.
+    tokens of the turns before. `progress` is called now and then with the bytes read of a file and all
+    it has, or files of a directory. The other options are those of Shape.
 
     Raises TraceError where the source cannot be read as a trace, ConfigError for options out of range.
     """
@@ -126,13 +128,13 @@ def load(
     many = is_directory(source)
     late = many or shape.needs_all
     wanted = replace(options, limit=None, skip=0) if late else options
-    workload = _read_all(source, wanted) if many else _read(source, wanted)
+    workload = _read_all(source, wanted, progress) if many else _read(source, wanted, progress)
     workload = shaped(workload, shape)
     return cut(workload, skip=skip, limit=limit) if late else workload
 
 
-def _read(source: str, options: Options) -> Workload:
-    opened = open_source(source)
+def _read(source: str, options: Options, progress: Progress | None) -> Workload:
+    opened = open_source(source, progress=progress)
     look = sample_of(opened)
     for loader in LOADERS:
         if loader.matches(look):
@@ -140,13 +142,16 @@ def _read(source: str, options: Options) -> Workload:
     raise unknown(opened, look, titles=[loader.title for loader in LOADERS])
 
 
-def _read_all(directory: str, options: Options) -> Workload:
+def _read_all(directory: str, options: Options, progress: Progress | None) -> Workload:
     """All traces below a directory as one; other files there are counted."""
     parts: list[Workload] = []
     others: list[str] = []
-    for path in files_in(directory):
+    files = files_in(directory)
+    for number, path in enumerate(files):
+        if progress:
+            progress(number, len(files))
         try:
-            parts.append(_read(path, options))
+            parts.append(_read(path, options, None))
         except TraceError:
             others.append(path)
     return together(directory, parts, others)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kvtui.traces.dates import dates
-from kvtui.traces.fields import BILLION, Numbers, Values, as_field, numbers
+from kvtui.traces.fields import Numbers, Values, as_field, numbers
 from kvtui.traces.source import Source
 from kvtui.traces.workload import Ints
 
@@ -14,9 +14,7 @@ UNITS = {NS: "nanoseconds", US: "microseconds", MS: "milliseconds", S: "seconds"
 
 # A smallest time in one of these ranges is the present day counted from 1970 in that unit.
 _TODAY = ((10**9, 10**11, S), (10**12, 10**14, MS), (10**15, 10**17, US), (10**18, 2**63, NS))
-_YEAR_NS = 365 * 86_400 * S
-
-
+YEAR_NS = 365 * 86_400 * S
 _FEW = 64  # values to look at before reading all of a column
 
 
@@ -53,27 +51,14 @@ def unit_of(smallest: int, *, usual: int) -> int:
     return next((unit for low, high, unit in _TODAY if low <= smallest < high), usual)
 
 
-def to_ns(times: Numbers, *, unit: int) -> Ints:
-    """Nanoseconds after the smallest time."""
-    ns = (times.whole - times.whole.min()) * unit + (times.nano * unit + BILLION // 2) // BILLION
-    return np.asarray(ns - ns.min(), np.int64)
-
-
-def origin_of(times: Numbers, *, unit: int) -> int:
-    """The smallest time in nanoseconds."""
-    least = int(times.whole.min())
-    nano = int(times.nano[times.whole == least].min())
-    return least * unit + (nano * unit + BILLION // 2) // BILLION
-
-
-def check_gaps(times: Numbers, line: Ints, *, unit: int, source: Source) -> None:
+def check_gaps(whole: Ints, line: Ints, *, unit: int, source: Source) -> None:
     """Refuse arrivals that jump by more than a year, or go on for a hundred: two clocks in one column."""
-    order = np.argsort(times.whole, kind="stable")
-    gaps = np.diff(times.whole[order].astype(np.float64)) * unit
-    if gaps.max(initial=0.0) <= _YEAR_NS and gaps.sum() <= 100 * _YEAR_NS:
+    order = np.argsort(whole, kind="stable")
+    gaps = np.diff(whole[order].astype(np.float64)) * unit
+    if gaps.max(initial=0.0) <= YEAR_NS and gaps.sum() <= 100 * YEAR_NS:
         return
     raise source.error(
-        f"this arrival comes {gaps.max() / _YEAR_NS:,.0f} years after the one before it.",
+        f"this arrival comes {gaps.max() / YEAR_NS:,.0f} years after the one before it.",
         line=int(line[order[gaps.argmax() + 1]]),
         hint="times from 1970 and times from the start of a run cannot be mixed: use one clock for all rows",
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from kvtui.traces.chains import Chains
 from kvtui.traces.source import Source
 from kvtui.traces.workload import Ints, LeftOut, Workload
@@ -12,18 +14,23 @@ from kvtui.traces.workload import Ints, LeftOut, Workload
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Usable rows in order of arrival; `order` holds their places among the rows that `Draft.add` kept."""
+    """Usable rows in order of arrival; `places` are theirs among the rows kept, None where it is the same."""
 
     source: Source
     arrival_ns: Ints
     prompt: Ints
     output: Ints
     line: Ints
-    order: Ints
+    places: Ints | None
     left_out: tuple[LeftOut, ...]
     assumed: tuple[str, ...]
     timed: bool = True
     origin_ns: int = 0
+
+    @property
+    def order(self) -> Ints:
+        """The places of these rows among the rows that `Draft.add` kept."""
+        return np.arange(len(self.line)) if self.places is None else self.places
 
     def workload(
         self,

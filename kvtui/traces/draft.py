@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvtui.errors import ConfigError
-from kvtui.traces.clock import UNITS, Clock, S, check_gaps, origin_of, to_ns, unit_of
+from kvtui.traces.clock import UNITS, Clock, S, unit_of
 from kvtui.traces.columns import Columns
 from kvtui.traces.fields import Bools, Numbers, Values, numbers
+from kvtui.traces.kept import Kept
 from kvtui.traces.leftout import NO_OUTPUT, NO_PROMPT, NO_TOKENS, NOT_AN_OBJECT, Tally, rows, told
+from kvtui.traces.notes import note_on_prompts, notes_on_time
 from kvtui.traces.source import Source
 from kvtui.traces.workload import Ints
 
@@ -66,13 +68,13 @@ class Draft:
         self._clock = Clock()
         self._tally = Tally()
         self._to_skip = options.skip
-        self._seen = self._kept = 0
-        self._parts: list[tuple[Ints, ...]] = []
+        self._seen = 0
+        self._kept = Kept()
 
     @property
     def full(self) -> bool:
         """Whether the limit is reached, so that further rows would not be kept."""
-        return self._kept == self._options.limit
+        return len(self._kept) == self._options.limit
 
     @property
     def zoned(self) -> bool:
@@ -103,9 +105,7 @@ class Draft:
         for code, reason in enumerate(reasons, 1):
             self._tally.add(reason, line[looked_at][why[looked_at] == code])
         self._seen += looked_at.stop - looked_at.start
-        self._kept += len(kept)
-        columns = (times.whole, times.nano, counts[0].whole, counts[1].whole, line)
-        self._parts.append(tuple(column[kept] for column in columns))
+        self._kept.add(times, prompt=counts[0].whole, output=counts[1].whole, line=line, rows=kept)
         return kept
 
     def _reasons(
@@ -132,9 +132,9 @@ class Draft:
             return usable[:0], slice(count, count)
         kept = usable[len(skipped) :]
         first = int(skipped[-1]) + 1 if len(skipped) else 0
-        if self._options.limit is None or self._kept + len(kept) < self._options.limit:
+        if self._options.limit is None or len(self._kept) + len(kept) < self._options.limit:
             return kept, slice(first, count)
-        kept = kept[: self._options.limit - self._kept]
+        kept = kept[: self._options.limit - len(self._kept)]
         return kept, slice(first, int(kept[-1]) + 1 if len(kept) else first)
 
     def finish(self, *, unit: int = S, sure: bool = False) -> Columns:
@@ -145,27 +145,35 @@ class Draft:
         more than half of the rows are bad, or where the clock cannot be right.
         """
         self._check()
-        whole, nano, prompt, output, line = map(np.concatenate, zip(*self._parts, strict=True))
         if self._clock.dated:
             unit = S
         elif not sure:
-            unit = unit_of(int(whole.min()), usual=unit)
-        times = Numbers(whole, nano, np.ones(len(whole), np.bool_))
-        check_gaps(times, line, unit=unit, source=self._source)
-        ns = to_ns(times, unit=unit)
-        order = np.argsort(ns, kind="stable")
-        said = [*self._said_of_time(ns, unit=unit, sure=sure), *self._said_of_choice(prompt, output)]
+            unit = self._options.unit or unit_of(self._kept.least[0], usual=unit)
+        self._kept.check_clock(unit=unit, source=self._source)
+        ns = self._kept.arrivals(unit=unit)
+        early = int(np.count_nonzero(ns[1:] < ns[:-1]))
+        order = np.argsort(ns, kind="stable") if early else None
+        ns, prompt, output, line = (
+            column if order is None else column[order]
+            for column in (ns, *(self._kept.column(name) for name in ("prompt", "output", "line")))
+        )
+        said = [
+            *self._said_of_time(ns, unit=unit, sure=sure, early=early),
+            *(notes_on_time(ns, line) if self._names.time else ()),
+            *note_on_prompts(prompt),
+            *self._said_of_choice(prompt, output),
+        ]
         return Columns(
             source=self._source,
-            arrival_ns=ns[order],
-            prompt=prompt[order],
-            output=output[order],
-            line=line[order],
-            order=order,
+            arrival_ns=ns,
+            prompt=prompt,
+            output=output,
+            line=line,
+            places=order,
             left_out=self._tally.result(),
             assumed=tuple(said),
             timed=self._names.time is not None,
-            origin_ns=origin_of(times, unit=unit),
+            origin_ns=self._kept.origin(unit=unit),
         )
 
     def _check(self) -> None:
@@ -177,7 +185,7 @@ class Draft:
                 line=worst.lines[0],
                 hint="more than half of the rows are bad, so the file is probably of another kind",
             )
-        if self._kept:
+        if len(self._kept):
             return
         if left_out:
             hint = "failed rows can be kept, as prefills that produce nothing (--keep-failed)"
@@ -188,20 +196,22 @@ class Draft:
             )
         raise self._source.error("there are no rows.", hint="check that the file was written whole")
 
-    def _said_of_time(self, ns: Ints, *, unit: int, sure: bool) -> Iterator[str]:
+    def _said_of_time(self, ns: Ints, *, unit: int, sure: bool, early: int) -> Iterator[str]:
         if self._names.time is None:
             yield NO_TIMES
         elif not self._clock.dated and not sure:
             effect = f"{ns.max() / S:,.10g} s for {rows(len(ns), 'request')}"
             yield f"{self._names.time} counts {UNITS[unit]}: {effect}"
-        if early := int((np.diff(ns) < 0).sum()):
+        elif self._clock.dated and not self.zoned:
+            yield f"{self._names.time} names no zone: taken as UTC"
+        if early:
             yield f"{rows(early)} earlier than the row before: sorted by arrival"
 
     def _said_of_choice(self, prompt: Ints, output: Ints) -> Iterator[str]:
         if self._options.skip:
             yield f"the first {rows(self._options.skip, 'usable row')} skipped, as asked"
         if self.full:
-            yield f"nothing read behind {rows(self._kept, 'request')}, as asked"
+            yield f"nothing read behind {rows(len(self._kept), 'request')}, as asked"
         if self._options.keep_failed and (failed := int(((prompt == 0) | (output == 0)).sum())):
             yield f"{rows(failed, 'request')} without prompt or output kept"
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from kvtui.errors import TraceError
 from kvtui.traces.fields import Bools
-from kvtui.traces.source import LOOK, Source
+from kvtui.traces.source import Source
 from kvtui.traces.workload import Ints
 
 Record = dict[str, Any]
@@ -56,7 +56,7 @@ def items(record: object, *path: str) -> list[Any]:
 
 def begins_json(source: Source) -> bool:
     """Whether the text starts with an object or an array."""
-    head = source.data[:LOOK].decode("utf-8", "replace")
+    head = source.head.decode("utf-8", "replace")
     return head.startswith(("{", "["), _skip(head, 0))
 
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
+import os
 import sys
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 from kvtui.errors import TraceError
 
 STDIN = "-"
 LOOK = 1 << 16  # bytes that are enough to tell text from something else
+_BLOCK = 1 << 20
 
 _UTF8_BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
@@ -35,36 +41,66 @@ _CONTAINERS = (
 )
 
 
+Progress = Callable[[int, int], None]  # how much of a trace is read, and how much there is
+
+
+def _silent(done: int, total: int) -> None:
+    """No progress to show."""
+
+
 @dataclass(frozen=True)
 class Source:
-    """Plain UTF-8 bytes of a trace, without byte order mark, and where they came from."""
+    """Plain UTF-8 text of a trace, without byte order mark, and where it comes from."""
 
     label: str  # as the user wrote it, for messages
     name: str  # short, for the screen
-    data: bytes
-    sha256: str  # of the bytes before unpacking
+    head: bytes  # the first LOOK bytes
+    raw: bytes | None = None  # all bytes before unpacking, where they cannot be read again
+    progress: Progress = _silent
 
     @cached_property
     def text(self) -> str:
-        return self.data.decode("utf-8", "replace")
+        return b"".join(self.blocks()).decode("utf-8", "replace")
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the bytes before unpacking."""
+        with _opened(self.label, self.raw) as stream:
+            digest = hashlib.sha256()
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+            return digest.hexdigest()
+
+    def blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
+        """All bytes from the start, `size` at a time."""
+        with _opened(self.label, self.raw) as stream:
+            total = stream.seek(0, os.SEEK_END)
+            stream.seek(0)
+            unpacked = _unpacked(stream, label=self.label)
+            first = unpacked(size).removeprefix(_UTF8_BOM)
+            while first:
+                self.progress(stream.tell(), total)
+                yield first
+                first = unpacked(size)
 
     def error(self, message: str, *, line: int | None = None, hint: str | None = None) -> TraceError:
         return TraceError(message, path=self.label, line=line, hint=hint)
 
 
-def open_source(where: str) -> Source:
-    """Read and unpack the file `where`, or standard input for "-".
+def open_source(where: str, *, progress: Progress | None = None) -> Source:
+    """Look at the start of the file `where`, or read standard input for "-".
 
     Raises TraceError where there are no bytes or where they cannot be the text of a trace.
     """
     label = "standard input" if where == STDIN else where
-    raw = _read_stdin() if where == STDIN else _read_file(where)
-    digest = hashlib.sha256(raw).hexdigest()
-    data = (_unpack(raw, label=label) if raw.startswith(_GZIP) else raw).removeprefix(_UTF8_BOM)
-    if not data[:LOOK].strip() and not data.strip():
+    raw = _read_stdin() if where == STDIN else None
+    with _opened(where, raw) as stream:
+        head = _unpacked(stream, label=label)(LOOK + len(_UTF8_BOM)).removeprefix(_UTF8_BOM)[:LOOK]
+    source = Source(label, _short(where), head, raw, progress or _silent)
+    if not head.strip() and not any(block.strip() for block in source.blocks()):
         raise TraceError("the file is empty.", path=label, hint="check that it was written and copied whole")
-    _refuse_what_is_not_text(data, label=label)
-    return Source(label=label, name=_short(where), data=data, sha256=digest)
+    _refuse_what_is_not_text(head, label=label)
+    return source
 
 
 def _short(where: str) -> str:
@@ -84,9 +120,18 @@ def _read_stdin() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def _read_file(where: str) -> bytes:
+@contextmanager
+def _opened(where: str, raw: bytes | None) -> Iterator[BinaryIO]:
+    """The bytes before unpacking, as a file that can be wound back."""
+    if raw is not None:
+        yield io.BytesIO(raw)
+        return
     try:
-        return Path(where).read_bytes()
+        with open(where, "rb") as stream:
+            if stream.seekable():
+                yield stream
+            else:
+                yield io.BytesIO(stream.read())
     except FileNotFoundError:
         raise TraceError("there is no such file.", path=where, hint=_nearby(where)) from None
     except (OSError, ValueError) as error:
@@ -109,24 +154,30 @@ def _nearby(where: str) -> str:
     return f"did you mean {path.parent / close[0]}?" if close else "check the path"
 
 
-def _unpack(raw: bytes, *, label: str) -> bytes:
-    try:
-        return gzip.decompress(raw)
-    except EOFError:
-        raise TraceError(
-            "the gzip data is cut off.", path=label, hint="copy or download the file again"
-        ) from None
-    except (OSError, zlib.error) as error:
-        raise TraceError(
-            f"the gzip data is damaged ({error}).", path=label, hint="copy or download the file again"
-        ) from None
+def _unpacked(stream: BinaryIO, *, label: str) -> Callable[[int], bytes]:
+    """A function that reads on in `stream`, unpacking what is gzip."""
+    packed = stream.read(len(_GZIP)) == _GZIP
+    stream.seek(0)
+    if not packed:
+        return stream.read
+    plain = gzip.GzipFile(fileobj=stream)
+
+    def read(size: int) -> bytes:
+        try:
+            return plain.read(size)
+        except EOFError:
+            what = "the gzip data is cut off."
+        except (OSError, zlib.error) as error:
+            what = f"the gzip data is damaged ({error})."
+        raise TraceError(what, path=label, hint="copy or download the file again")
+
+    return read
 
 
-def _refuse_what_is_not_text(data: bytes, *, label: str) -> None:
+def _refuse_what_is_not_text(head: bytes, *, label: str) -> None:
     for magic, what, remedy in _CONTAINERS:
-        if data.startswith(magic):
+        if head.startswith(magic):
             raise TraceError(f"this is {what}.", path=label, hint=remedy)
-    head = data[:LOOK]
     if head.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")):
         raise TraceError(
             "this is a web page, not a trace.", path=label, hint="download the raw file behind the page"

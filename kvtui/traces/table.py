@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -19,7 +18,6 @@ PIECE = 1 << 20  # bytes looked at in one go: large enough for numpy, small enou
 _BATCH = 8192  # rows a piece where a quote forces the slow way
 _DELIMITERS = ",;\t|"
 _UNIT = "\x1f"  # separates fields after the slow way, where any other character may be data
-_SPACE = re.compile(rb"\s*")
 _INSIDE = str.maketrans({_UNIT: " ", "\n": " "})
 _NEWLINE = ord("\n")
 _BLANK = np.zeros(256, np.bool_)
@@ -42,11 +40,7 @@ class Table:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._data = source.data
-        first = _SPACE.match(source.data)
-        self._first = first.end() if first else 0
-        self._start = source.data.find(b"\n", self._first) + 1 or len(source.data)
-        header = source.data[self._first : self._start].decode("utf-8", "replace").strip()
+        header = self._header()
         self._delimiter = max(_DELIMITERS, key=header.count)
         self.columns = tuple(name.strip() for name in self._names(header))
 
@@ -58,10 +52,12 @@ class Table:
 
     def pieces(self) -> Iterator[Piece]:
         """All rows in file order but blank lines. A row with too few or too many fields has empty ones."""
-        if b'"' in self._data:
-            yield from self._quoted()
-        else:
-            yield from self._plain()
+        body = self._body()
+        for line, block in body:
+            if b'"' in block:
+                yield from self._quoted(line, chain([block], (block for _, block in body)))
+            elif block.strip():
+                yield self._plain(line, block)
 
     def rows(self, count: int) -> list[dict[str, str]]:
         """The first `count` rows, by column name."""
@@ -72,30 +68,58 @@ class Table:
         texts = {name: field.take(some).texts() for name, field in piece.fields.items()}
         return [{name: column[index] for name, column in texts.items()} for index in some]
 
-    def _plain(self) -> Iterator[Piece]:
-        line = 1 + self._data.count(b"\n", 0, self._start)
-        for text in _cut(self._data, self._start):
-            fields = _split(text, width=len(self.columns), separator=ord(self._delimiter))
-            if fields is None:
-                rows = (row.split(self._delimiter) for row in text.decode("utf-8", "replace").split("\n"))
-                yield self._regular(list(enumerate(rows, start=line)))
-            else:
-                yield self._piece(np.arange(line, line + len(fields[0])), fields)
-            line += text.count(b"\n")
+    def _blocks(self) -> Iterator[bytes]:
+        """Whole lines, about PIECE bytes of them."""
+        begun: list[bytes] = []
+        for block in self._source.blocks(PIECE):
+            end = block.rfind(b"\n") + 1
+            if end:
+                yield b"".join((*begun, block[:end]))
+                begun.clear()
+            begun.append(block[end:])
+        yield b"".join(begun)
 
-    def _quoted(self) -> Iterator[Piece]:
-        stream = io.TextIOWrapper(io.BytesIO(self._data[self._first :]), "utf-8", "replace", newline="")
-        reader = csv.reader(stream, delimiter=self._delimiter)
-        above = self._data.count(b"\n", 0, self._first)
-        numbered = ((above + reader.line_num, row) for row in reader)
+    def _header(self) -> str:
+        """The first line that is not blank."""
+        texts = (block.lstrip() for block in self._blocks())
+        header = next((text for text in texts if text), b"").split(b"\n", 1)[0]
+        return header.decode("utf-8", "replace").strip()
+
+    def _body(self) -> Iterator[tuple[int, bytes]]:
+        """What stands below the header, and the number of its first line."""
+        line, below = 1, False
+        for block in self._blocks():
+            start = 0
+            if not below and (text := block.lstrip()):
+                start = block.find(b"\n", len(block) - len(text)) + 1 or len(block)
+                below = True
+            line += block.count(b"\n", 0, start)
+            if below:
+                yield line, block[start:]
+            line += block.count(b"\n", start)
+
+    def _plain(self, line: int, block: bytes) -> Piece:
+        text = block.rstrip(b"\r\n") + b"\n"
+        fields = _split(text, width=len(self.columns), separator=ord(self._delimiter))
+        if fields is not None:
+            return self._piece(np.arange(line, line + len(fields[0])), fields)
+        rows = (row.split(self._delimiter) for row in text.decode("utf-8", "replace").split("\n"))
+        return self._regular(list(enumerate(rows, start=line)))
+
+    def _quoted(self, line: int, blocks: Iterable[bytes]) -> Iterator[Piece]:
+        """Blocks from the first that holds a quote on, read slowly: a field may hold line ends."""
+        texts = (block.decode("utf-8", "replace") for block in blocks)
+        lines = (row for text in texts for row in io.StringIO(text, newline=""))
+        reader = csv.reader(lines, delimiter=self._delimiter)
+        numbered = ((line - 1 + reader.line_num, row) for row in reader)
         try:
-            next(numbered)
             while batch := list(islice(numbered, _BATCH)):
                 yield self._regular(batch)
         except csv.Error as error:
-            line = above + reader.line_num
             raise self._source.error(
-                f"not a CSV file ({error}).", line=line, hint="look for a quote that is never closed"
+                f"not a CSV file ({error}).",
+                line=line - 1 + reader.line_num,
+                hint="look for a quote that is never closed",
             ) from None
 
     def _regular(self, rows: Sequence[tuple[int, list[str]]]) -> Piece:
@@ -110,18 +134,6 @@ class Table:
 
     def _piece(self, line: Ints, fields: Sequence[Field]) -> Piece:
         return Piece(line, dict(zip(self.columns, fields, strict=True)))
-
-
-def _cut(data: bytes, start: int) -> Iterator[bytes]:
-    """Whole lines of about PIECE bytes; blank space at the end is dropped, a missing last newline added."""
-    end = len(data)
-    while end > start and data[end - 1 : end].isspace():
-        end -= 1
-    while start < end:
-        stop = data.find(b"\n", min(start + PIECE, end)) + 1 or len(data)
-        text = data[start : min(stop, end)]
-        yield text if text.endswith(b"\n") else text + b"\n"
-        start = stop
 
 
 def _split(text: bytes, *, width: int, separator: int) -> list[Field] | None:
