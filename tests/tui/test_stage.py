@@ -8,8 +8,13 @@ import pytest
 
 from kvtui.errors import ConfigError
 from kvtui.experiment import Experiment
+from kvtui.report import summary
 from kvtui.tui.stage import SPEEDS, Stage
+from kvtui.tui.view import formats
+from kvtui.tui.view.canvas import plain
+from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Run
+from kvtui.tui.view.summary import summary_lines
 from tests.tui.stagecraft import small
 
 
@@ -104,3 +109,30 @@ def test_a_scene_is_the_same_until_something_has_happened() -> None:
     second = stage.scene()
     stage.focus = 0
     assert not second.same(stage.scene())
+
+
+async def test_the_screen_and_the_headless_json_say_the_same() -> None:
+    experiment = small()
+    stage = Stage(experiment, speed=math.inf)
+    await stage.player.run()
+    shown = stage.scene()
+    page = "\n".join(plain(line) for line in summary_lines(shown, Look(), width=120))
+
+    lanes = experiment.build(watched=False)
+    for lane in lanes:
+        lane.run()
+    reports = summary(experiment, lanes)["lanes"]
+    for frame, report in zip(shown.frames, reports, strict=True):
+        counters = frame.counters
+        assert (counters.batch_peak, round(counters.batch_mean, 6)) == (
+            report["batch"]["peak"],
+            report["batch"]["mean"],
+        )
+        assert counters.preemptions == report["requests"]["preemptions"]
+        assert round(frame.time_s, 6) == report["time_s"]
+        assert frame.step == report["steps"]
+        for name in ("ttft", "tpot", "e2e"):
+            percentiles = getattr(counters, name)
+            assert round(percentiles.p99, 6) == report["latency"][f"{name}_s"]["p99"]
+        assert formats.count(report["throughput"]["output_tokens_per_s"]) in page
+        assert formats.clock(report["time_s"]) in page
