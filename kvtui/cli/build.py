@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from kvtui import catalogue
+from kvtui.cli.progress import Progress
+from kvtui.cli.traceoptions import loading
 from kvtui.errors import ConfigError
 from kvtui.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
 from kvtui.lanes import LaneSpec
@@ -16,6 +18,7 @@ from kvtui.traces.synthetic import bundled, generate, path_of, recipe
 from kvtui.traces.workload import Workload
 
 MAX_LANES = 4
+DRAWN = ("sample", "burstiness")  # options of a trace that a seed decides
 
 
 def experiment_of(options: dict[str, Any]) -> Experiment:
@@ -60,28 +63,23 @@ def lanes_of(texts: tuple[str, ...], block_size: int) -> tuple[LaneSpec, ...]:
 
 
 def workload_of(options: dict[str, Any]) -> Workload:
-    """The trace: a bundled name where no such file exists, else a file or standard input."""
-    source = options["trace"]
-    name = source if source in bundled() and not Path(source).exists() else None
-    if name is None:
-        if options["seed"] is not None:
+    """The trace: a bundled name where no such file exists, else a file, a directory or standard input."""
+    source, seed = options["trace"], options["seed"]
+    wanted = loading(options)
+    if source not in bundled() or Path(source).exists():
+        if seed is not None and not any(wanted[name] for name in DRAWN):
             raise ConfigError(
-                "--seed makes a bundled workload anew, and a trace is what it is",
-                hint=f"bundled: {', '.join(bundled())}",
+                "--seed draws nothing here: a trace is what it is",
+                hint=f"it goes with --sample or --burstiness, or with {', '.join(bundled())}",
             )
-        return load(
-            source,
-            limit=options["limit"],
-            skip=options["skip"],
-            block_size=options["trace_block_size"],
-            keep_failed=options["keep_failed"],
-        )
-    if options["seed"] is None:
-        return load(str(path_of(name)), limit=options["limit"], skip=options["skip"])
-    if options["skip"]:
-        raise ConfigError("--skip goes with a trace, not with a workload made from a --seed")
-    workload = generate(recipe(name), seed=options["seed"])
-    return workload if options["limit"] is None else workload.head(options["limit"])
+        return load(source, **wanted, seed=seed or 0, progress=Progress("reading").bytes)
+    if seed is None:
+        return load(str(path_of(source)), **wanted)
+    limit = wanted.pop("limit")
+    if any(wanted.values()):
+        raise ConfigError("a workload made from a --seed is taken as it is", hint="only --limit goes with it")
+    workload = generate(recipe(source), seed=seed)
+    return workload if limit is None else workload.head(limit)
 
 
 def _seed(options: dict[str, Any]) -> int | None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import click
+
+from kvtui.cli.traceoptions import trace_options
 
 
 @click.group()
@@ -17,23 +20,9 @@ def trace() -> None:
 @trace.command("info")
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N requests.")
-@click.option(
-    "--skip", type=click.IntRange(0), default=0, metavar="N", help="Start behind the first N requests."
-)
-@click.option(
-    "--trace-block-size",
-    "--block-size",
-    "block_size",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Tokens a prefix hash covers.",
-)
-@click.option("--keep-failed", is_flag=True, help="Keep rows without an answer as prefill only.")
-def trace_info(
-    file: str, as_json: bool, limit: int | None, skip: int, block_size: int | None, keep_failed: bool
-) -> None:
-    """What FILE (or -) holds: format, requests, lengths, burstiness, and what was assumed to read it.
+@trace_options
+def trace_info(file: str, as_json: bool, **options: Any) -> None:
+    """What FILE (or a directory, or -) holds: format, requests, lengths, and what was assumed to read it.
 
     \b
     kvtui trace info requests.csv
@@ -42,15 +31,7 @@ def trace_info(
     from kvtui.cli.build import workload_of
     from kvtui.traces.info import info, render
 
-    options = {
-        "trace": file,
-        "limit": limit,
-        "skip": skip,
-        "trace_block_size": block_size,
-        "keep_failed": keep_failed,
-        "seed": None,
-    }
-    facts = info(workload_of(options))
+    facts = info(workload_of({"trace": file, **options}))
     click.echo(json.dumps(facts, indent=2) if as_json else render(facts))
 
 

@@ -1,4 +1,4 @@
-"""A progress line on standard error, where that is a terminal and the run is long enough to notice."""
+"""A progress line on standard error, where that is a terminal and the work is long enough to notice."""
 
 from __future__ import annotations
 
@@ -8,28 +8,51 @@ from types import TracebackType
 
 DELAY = 0.5  # seconds before it appears
 INTERVAL = 0.1
+WIDTH = 30  # of the bar
+MB = 1_000_000
 
 
 class Progress:
-    """`show()` is cheap: it looks at the clock and seldom writes. The line is gone at the end."""
+    """`show` and `bytes` are cheap: they look at the clock and seldom write. The line is gone at the end."""
 
     STEPS = 1 << 60  # a call of the engine is short whatever it may do
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, what: str = "", total: int = 0) -> None:
+        self._what = what
         self._total = total
-        self._due = monotonic() + DELAY if sys.stderr.isatty() else float("inf")
+        self._start = monotonic()
+        self._due = self._start + DELAY if sys.stderr.isatty() else float("inf")
         self._shown = False
 
     def show(self, name: str, done: int) -> None:
+        """So many requests of a lane are done."""
+        self._write(name, done, self._total, f"{done:,} of {self._total:,} requests")
+
+    def bytes(self, done: int, total: int) -> None:
+        """So much of a file is read; the line goes when it is."""
+        taken = monotonic() - self._start
+        rate = done / MB / taken if taken else 0.0
+        left = f", {taken * (total - done) / done:,.0f} s left" if done else ""
+        self._write(
+            self._what, done, total, f"{done / MB:,.0f} of {total / MB:,.0f} MB, {rate:,.0f} MB/s{left}"
+        )
+        if done >= total:
+            self._clear()
+
+    def _write(self, name: str, done: int, total: int, text: str) -> None:
         now = monotonic()
         if now < self._due:
             return
         self._due = now + INTERVAL
         self._shown = True
-        filled = 30 * done // max(self._total, 1)
-        bar = "#" * filled + "." * (30 - filled)
-        sys.stderr.write(f"\r{name:<12.12} [{bar}] {done:,} of {self._total:,} requests")
+        filled = WIDTH * done // max(total, 1)
+        sys.stderr.write(f"\r{name:<12.12} [{'#' * filled}{'.' * (WIDTH - filled)}] {text}\x1b[K")
         sys.stderr.flush()
+
+    def _clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
     def __enter__(self) -> Progress:
         return self
@@ -37,6 +60,4 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        self._clear()

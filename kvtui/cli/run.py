@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kvtui.cli.traceoptions import trace_options
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -67,14 +69,8 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option(
     "--vllm", metavar="RELEASE", help="Rules of this vLLM release: 0.12, 0.16, 0.20, 0.24, 0.28, 0.32."
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N requests.")
+@trace_options
 @click.option("--until", type=float, metavar="SECONDS", help="Cut the run at this virtual time.")
-@click.option("--keep-failed", is_flag=True, help="Replay rows without an answer as prefill only.")
-@click.option(
-    "--skip", type=click.IntRange(0), default=0, metavar="N", help="Start behind the first N requests."
-)
-@click.option("--trace-block-size", type=click.IntRange(1), metavar="N", help="Tokens a prefix hash covers.")
-@click.option("--seed", type=int, metavar="N", help="Make a bundled workload anew from this seed.")
 @click.option(
     "--speed", default=4.0, show_default=True, type=float, help="Virtual seconds a second on screen."
 )
@@ -124,7 +120,7 @@ def _headless(experiment: Experiment, *, as_json: bool) -> int:
     lanes = experiment.build(watched=False)
     interrupted = False
     try:
-        _run(lanes, Progress(len(experiment.workload)))
+        _run(lanes, Progress(total=len(experiment.workload)))
     except KeyboardInterrupt:
         interrupted = True
         print("kvtui: interrupted; this is how far it came", file=sys.stderr)

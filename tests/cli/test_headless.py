@@ -97,6 +97,17 @@ def test_lanes_hardware_and_pool(tmp_path: Path) -> None:
     assert {x["kv"]["pool_tokens"] for x in lanes} == {1600}
 
 
+def test_a_part_of_a_trace_at_another_rate(tmp_path: Path) -> None:
+    file = tmp_path / "trace.csv"
+    file.write_text(TRACE)
+    assert report(str(file), "--limit", "2")["trace"]["requests"] == 2
+    assert report(str(file), "--start", "1", "--duration", "5")["trace"]["span_s"] == 1.0
+    assert report(str(file), "--scale-rate", "4")["trace"]["span_s"] == 0.5
+    assert report(str(file), "--rate", "10")["trace"]["span_s"] == pytest.approx(0.2)
+    drawn = [report(str(file), "--rate", "10", "--burstiness", "1", "--seed", s)["trace"] for s in "112"]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
 def test_a_run_that_is_cut_says_so() -> None:
     for lane in report("chat", "--until", "20")["lanes"]:
         assert lane["requests"]["unfinished"] > 0
@@ -208,7 +219,9 @@ def test_json_without_headless_is_refused() -> None:
         (["--model", "llama-3.1-70b", "--gpu", "a10g"], "does not fit"),
         (["--gpu-memory-utilization", "1.5"], "at most 1"),
         (["nothing-here.csv"], "nothing-here.csv"),
-        (["--seed", "3", "nothing-here.csv"], "--seed"),
+        (["--seed", "3", "nothing-here.csv"], "--seed draws nothing here"),
+        (["--seed", "3", "--skip", "2"], "only --limit goes with it"),
+        (["--sample", "2"], "sample"),
         (["--no-such-option"], "--no-such-option"),
         (["--no-chunked-prefill", "--max-num-batched-tokens", "100"], "without chunked prefill"),
         (["--speed", "fast"], "--speed"),
