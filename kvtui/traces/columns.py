@@ -11,6 +11,8 @@ from kvtui.traces.chains import Chains
 from kvtui.traces.source import Source
 from kvtui.traces.workload import Ints, LeftOut, Workload
 
+_MOST = 2**31 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -32,6 +34,11 @@ class Columns:
         """The places of these rows among the rows that `Draft.add` kept."""
         return np.arange(len(self.line)) if self.places is None else self.places
 
+    def urgency(self, priority: Sequence[object]) -> Ints | None:
+        """Whole numbers, 0 where there is none; None where all are."""
+        known = [value if type(value) is int and abs(value) <= _MOST else 0 for value in priority]
+        return np.array(known, np.int64)[self.order] if any(known) else None
+
     def workload(
         self,
         format: str,
@@ -40,8 +47,9 @@ class Columns:
         chains: Chains | None = None,
         assumed: Sequence[str] = (),
         estimated: bool = False,
+        priority: Sequence[object] = (),
     ) -> Workload:
-        """Join the columns with prefix identity, if there is any."""
+        """Join the columns with prefix identity and with the `priority` of each row kept, if there is any."""
         plain = Workload(
             name=name or self.source.name,
             format=format,
@@ -52,6 +60,7 @@ class Columns:
             left_out=self.left_out,
             assumed=(*self.assumed, *assumed),
             sha256=self.source.sha256,
+            priority=self.urgency(priority),
             timed=self.timed,
             origin_ns=self.origin_ns,
             estimated=estimated,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +12,42 @@ from kvtui.traces.fields import BILLION, Numbers
 from kvtui.traces.source import Source
 from kvtui.traces.workload import Ints
 
-Small = NDArray[np.int32]
+_LARGE = 1 << 18  # rows from which a column grows by little at a time
+_PIECE = 1 << 16  # rows to compute with at a time
+
+
+class _Column:
+    """One array that grows in place: memory in use is that of its rows, with no copy beside it."""
+
+    def __init__(self, dtype: type[np.int32] | type[np.int64]) -> None:
+        self._values: NDArray[Any] = np.empty(0, dtype)
+        self.length = 0
+
+    def extend(self, part: NDArray[Any]) -> None:
+        end = self.length + len(part)
+        if end > len(self._values):
+            room = self.length // 16 if end > _LARGE else self.length
+            self._values.resize(end + room, refcheck=False)
+        self._values[self.length : end] = part
+        self.length = end
+
+    def taken(self) -> NDArray[Any]:
+        """The values; the column is empty then."""
+        values, self._values = self._values, self._values[:0].copy()
+        values.resize(self.length, refcheck=False)
+        self.length = 0
+        return values
 
 
 class Kept:
-    """Columns in parts; each is handed out once, and its parts are given up on the way."""
+    """Columns of usable rows in the order of the file; each can be taken once."""
 
     def __init__(self) -> None:
-        self._whole: list[Ints] = []
-        self._nano: list[Small | None] = []  # None where all are 0
-        self._counts: dict[str, list[Small]] = {"prompt": [], "output": [], "line": []}
-        self._length = 0
+        self._whole, self._nano = _Column(np.int64), _Column(np.int32)
+        self._counts = {name: _Column(np.int32) for name in ("prompt", "output", "line")}
         self.least = (2**63, 0)  # the smallest time, whole units and billionths
         self._most = -(2**63)
+        self._length = 0
 
     def __len__(self) -> int:
         return self._length
@@ -34,10 +57,13 @@ class Kept:
         if not len(rows):
             return
         whole, nano = times.whole[rows], times.nano[rows]
-        self._whole.append(whole)
-        self._nano.append(nano.astype(np.int32) if nano.any() else None)
+        if nano.any() and not self._nano.length:
+            self._nano.extend(np.zeros(self._length, np.int32))  # whole units only, so far
+        if nano.any() or self._nano.length:
+            self._nano.extend(nano)
+        self._whole.extend(whole)
         for name, column in (("prompt", prompt), ("output", output), ("line", line)):
-            self._counts[name].append(column[rows].astype(np.int32))
+            self._counts[name].extend(column[rows])
         smallest = int(whole.min())
         self.least = min(self.least, (smallest, int(nano[whole == smallest].min())))
         self._most = max(self._most, int(whole.max()))
@@ -46,8 +72,10 @@ class Kept:
     def check_clock(self, *, unit: int, source: Source) -> None:
         """Raises TraceError where the times cannot be of one clock counting `unit` ns."""
         if (self._most - self.least[0]) * unit > YEAR_NS:
-            lines = np.concatenate(self._counts["line"]).astype(np.int64)
-            check_gaps(np.concatenate(self._whole), lines, unit=unit, source=source)
+            whole, line = self._whole.taken(), self._counts["line"].taken()
+            check_gaps(whole, line.astype(np.int64), unit=unit, source=source)
+            self._whole.extend(whole)
+            self._counts["line"].extend(line)
 
     def origin(self, *, unit: int) -> int:
         """The smallest time in nanoseconds."""
@@ -55,32 +83,17 @@ class Kept:
         return whole * unit + (nano * unit + BILLION // 2) // BILLION
 
     def arrivals(self, *, unit: int) -> Ints:
-        """Nanoseconds after the smallest time, in the order of the file."""
-        ns = np.empty(self._length, np.int64)
-        at, least = 0, self.least[0]
-        for whole, nano in self._times():
-            part = ns[at : at + len(whole)]
-            np.multiply(whole - least, unit, out=part)
-            if nano is not None:
-                part += (nano.astype(np.int64) * unit + BILLION // 2) // BILLION
-            at += len(whole)
+        """Nanoseconds after the smallest time."""
+        ns: Ints = self._whole.taken()
+        nano = self._nano.taken()
+        ns -= self.least[0]
+        ns *= unit
+        for start in range(0, len(nano), _PIECE):
+            part = nano[start : start + _PIECE].astype(np.int64)
+            ns[start : start + _PIECE] += (part * unit + BILLION // 2) // BILLION
         ns -= ns.min()
         return ns
 
-    def _times(self) -> Iterator[tuple[Ints, Small | None]]:
-        self._whole.reverse()
-        self._nano.reverse()
-        while self._whole:
-            yield self._whole.pop(), self._nano.pop()
-
     def column(self, name: str) -> Ints:
-        """The column `prompt`, `output` or `line`, in the order of the file."""
-        parts = self._counts.pop(name)
-        whole = np.empty(self._length, np.int64)
-        at = 0
-        parts.reverse()
-        while parts:
-            part = parts.pop()
-            whole[at : at + len(part)] = part
-            at += len(part)
-        return whole
+        """The column `prompt`, `output` or `line`."""
+        return self._counts[name].taken().astype(np.int64)

@@ -4,8 +4,8 @@
     {"at_ms": 12.345, "prompt": 120, "output": 300, "ids": [[0, 7], [31, 1]], "identified": 120}
 
 `ids` holds runs [first, count] of consecutive chain ids and is left out where a request has none;
-`identified` is left out where it is min(prompt, ids x unit). `unit`, `max_len` and `slots` may be missing or
-null.
+`identified` is left out where it is min(prompt, ids x unit). A row may have a `priority`. `unit`, `max_len`
+and `slots` may be missing or null.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
     unit, max_len, slots = (_size(source, header, key) for key in ("unit", "max_len", "slots"))
     # A request without output is meant as a prefill here, not as a failure.
     draft = Draft(source, replace(options, keep_failed=True), Names("at_ms", "prompt", "output"))
-    identity = _Identity(source, unit or 0)
+    identity, priority = _Identity(source, unit or 0), list[object]()
     behind = 1  # the header
     for batch in batches(source):
         rows = batch.tail(behind)
@@ -58,11 +58,13 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
         )
         for place in kept:
             identity.add(rows.records[place], int(rows.line[place]))
+            priority.append(rows.records[place].get("priority"))
         if draft.full:
             break
     columns = draft.finish(unit=MS, sure=True)
     chains = identity.chains(columns) if unit else None
-    workload = columns.workload(name, name=str(header.get("name") or ""), chains=chains)
+    named = str(header.get("name") or "")
+    workload = columns.workload(name, name=named, chains=chains, priority=priority)
     return replace(workload, max_len=max_len, slots=slots)
 
 
@@ -137,7 +139,14 @@ def _size(source: Source, header: Record, key: str) -> int | None:
 
 def write(workload: Workload, stream: TextIO, *, seed: int, about: str) -> None:
     """Write `workload` so that reading it gives the same columns (arrivals exact to the ns below 50 days)."""
-    header = {
+    stream.write(header_line(workload, seed=seed, about=about))
+    for index in range(len(workload)):
+        stream.write(row_line(workload, index))
+
+
+def header_line(workload: Workload, *, seed: int, about: str) -> str:
+    """The first line."""
+    values = {
         "kvtui_workload": 1,
         "name": workload.name,
         "seed": seed,
@@ -146,14 +155,13 @@ def write(workload: Workload, stream: TextIO, *, seed: int, about: str) -> None:
         "max_len": workload.max_len,
         "slots": workload.slots,
     }
-    stream.write(json.dumps(header, ensure_ascii=False) + "\n")
-    for index in range(len(workload)):
-        stream.write(json.dumps(_row(workload, index)) + "\n")
+    return json.dumps(values, ensure_ascii=False) + "\n"
 
 
-def _row(workload: Workload, index: int) -> dict[str, object]:
+def row_line(workload: Workload, index: int) -> str:
+    """The line of one request."""
     prompt = int(workload.prompt[index])
-    row: dict[str, object] = {
+    values: dict[str, object] = {
         "at_ms": int(workload.arrival_ns[index]) / 1e6,
         "prompt": prompt,
         "output": int(workload.output[index]),
@@ -161,11 +169,13 @@ def _row(workload: Workload, index: int) -> dict[str, object]:
     if workload.unit:
         ids = workload.chain[workload.chain_start[index] : workload.chain_start[index + 1]]
         if len(ids):
-            row["ids"] = _runs(ids)
+            values["ids"] = _runs(ids)
         identified = int(workload.identified[index])
         if identified != min(prompt, len(ids) * workload.unit):
-            row["identified"] = identified
-    return row
+            values["identified"] = identified
+    if workload.priority is not None:
+        values["priority"] = int(workload.priority[index])
+    return json.dumps(values) + "\n"
 
 
 def _runs(ids: Ints) -> list[list[int]]:

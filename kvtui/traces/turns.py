@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 
-import numpy as np
-
 from kvtui.traces.blocks import identify, is_block_size
 from kvtui.traces.chains import BlockIds
 from kvtui.traces.clock import MS
@@ -60,10 +58,10 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
         workload = columns.workload(format, chains=chains, assumed=said, estimated=True)
     else:
         workload = kept.sessions.workload(columns, format, assumed=said, estimated=kept.estimated)
-    if not any(kept.priority):
+    urgency = columns.urgency(kept.priority)
+    if urgency is None:
         return workload
-    priority = np.array(kept.priority, np.int64)[columns.order]
-    return replace(workload, priority=priority, assumed=(*workload.assumed, _URGENCY))
+    return replace(workload, priority=urgency, assumed=(*workload.assumed, _URGENCY))
 
 
 @dataclass(slots=True)
@@ -73,18 +71,18 @@ class _Kept:
     sessions: Sessions = field(default_factory=Sessions)
     block_ids: BlockIds = field(default_factory=BlockIds)
     chains: TokenChains = field(default_factory=TokenChains)
-    priority: list[int] = field(default_factory=list)
+    priority: list[object] = field(default_factory=list)
     hashed: bool = False
     estimated: bool = False
     size: int | None = None
 
     def keep(self, row: Row) -> None:
         record, tokens = row.more
-        ids, priority, size = record.get(_IDS), record.get("priority"), record.get("block_size")
+        ids, size = record.get(_IDS), record.get("block_size")
         self.sessions.add([_key(record.get("session_id"))])
         self.block_ids.add([ids])
         self.chains.add(tokens)
-        self.priority.append(priority if type(priority) is int and abs(priority) < 2**31 else 0)
+        self.priority.append(record.get("priority"))
         self.hashed |= isinstance(ids, list) and bool(ids)
         self.estimated |= bool(tokens)
         self.size = size if is_block_size(size) else self.size
