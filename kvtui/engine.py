@@ -10,8 +10,8 @@ from array import array
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from kvtui.asynchronous import AsyncScheduler
 from kvtui.cost import CostModel
+from kvtui.explicit import ExplicitScheduler
 from kvtui.intake import Arrival, Arrivals, BlockKeys, request_of
 from kvtui.memory.protocol import MemoryManager
 from kvtui.meter import Meter
@@ -19,6 +19,7 @@ from kvtui.plan import Plan
 from kvtui.request import Phase, Request
 from kvtui.rules import Rules
 from kvtui.scheduler import Scheduler
+from kvtui.speculation import DraftModel
 from kvtui.traces.workload import Workload
 
 UNLIMITED = 1 << 60
@@ -87,7 +88,8 @@ class Engine:
     """Replays a workload on one manager under one set of rules, timed by a cost model.
 
     `abort_at` lists (ps, request number) in order of time; `prepare` may set what the columns do not say
-    before a request is queued. Without `refuse` a request that can never fit waits for ever, as it does in
+    before a request is queued. `drafter` says how drafting goes, by default at the rate of acceptance in the
+    rules. Without `refuse` a request that can never fit waits for ever, as it does in
     vLLM, and the run ends as `stuck`.
     """
 
@@ -102,14 +104,14 @@ class Engine:
         prepare: Callable[[Request], None] | None = None,
         refuse: bool = True,
         until_ps: int | None = None,
+        drafter: DraftModel | None = None,
     ) -> None:
         self.workload = workload
         self.rules = rules
         self.manager = manager
         self.cost = cost
-        self.scheduler = (
-            AsyncScheduler(rules, manager) if rules.async_scheduling else Scheduler(rules, manager)
-        )
+        explicit = rules.explicit or not manager.batched
+        self.scheduler = ExplicitScheduler(rules, manager, drafter) if explicit else Scheduler(rules, manager)
         self._meter = Meter()
         self.observer: Observer | None = None
         self.now_ps = 0

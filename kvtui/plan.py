@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from kvtui.request import Request
+
+NOBODY: Mapping[Request, int] = MappingProxyType({})
 
 
 class Plan:
@@ -25,6 +28,10 @@ class Plan:
     first_tokens: Sequence[Request] = ()  # whose first token it is
     finished: Sequence[Request] = ()  # in batch order
     answered = True  # whether results of the model came in
+    # Speculative decoding. A draft of a request admitted in this step is a placeholder, never accepted.
+    drafts: Mapping[Request, int] = NOBODY  # tokens that are verified, part of what `prefill` counts
+    rejected: Mapping[Request, int] = NOBODY  # of those verified, taken back from what is computed
+    emitted: Mapping[Request, int] = NOBODY  # tokens that came in for a request where not just one
 
     def __init__(self, step: int) -> None:
         self.step = step

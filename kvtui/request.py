@@ -34,9 +34,11 @@ class Request:
 
     __slots__ = (
         "arrival",
+        "boundary",
         "cached",
         "chunking",
         "computed",
+        "drafts",
         "finish",
         "generated",
         "inflight",
@@ -45,12 +47,14 @@ class Request:
         "lost_at",
         "max_tokens",
         "number",
+        "offered",
         "offset",
         "order",
         "output",
         "phase",
         "placeholders",
         "preemptions",
+        "prefilling",
         "priority",
         "prompt",
         "rank",
@@ -59,8 +63,11 @@ class Request:
         "skip_lookup",
         "stale",
         "table",
+        "tables",
         "taken",
         "tie",
+        "verifies",
+        "yields",
     )
 
     def __init__(
@@ -96,11 +103,19 @@ class Request:
         self.lost: list[int] = []  # private cached blocks of its last life, in logical order
         self.lost_at = 0  # their place in the free queue
         self.max_tokens = output  # what the client asked for: it may end sooner by itself
-        # Asynchronous scheduling only: what is scheduled and not seen yet.
+        # Several block tables only.
+        self.tables: list[list[int]] = []  # one a group; 0 = a block that nobody needs any more
+        self.offered: list[int] = []  # of each, leading blocks that were offered to the cache
+        self.boundary = 0  # where a longer prefix ended that not all groups held when it was admitted
+        # Explicit scheduling only: what is scheduled and not seen yet.
         self.placeholders = 0  # tokens that are being generated
         self.inflight = 0  # tokens that are being computed
         self.stale = 0  # of these, how many were scheduled before a preemption
         self.cached = 0  # tokens whose full blocks can be found by others
+        self.prefilling = False  # known tokens were left when it was last scheduled
+        self.drafts = 0  # tokens that wait to be verified
+        self.yields = 0  # steps that yielded tokens
+        self.verifies = 0  # steps that verified drafts
         self.reserved = 0  # slots of its region (contiguous only)
         self.taken = 0  # where its region starts (contiguous only)
 
@@ -113,6 +128,11 @@ class Request:
     def known(self) -> int:
         """Tokens known while it waits or chunks: prompt and what it generated before."""
         return self.prompt + self.generated
+
+    @property
+    def blocks_held(self) -> int:
+        """Blocks in its tables, shared ones included."""
+        return sum(b > 0 for t in self.tables for b in t) if self.tables else len(self.table)
 
     def stored(self, step: int) -> int:
         """Tokens whose K/V is stored at the start of `step`."""

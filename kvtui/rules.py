@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvtui.errors import ConfigError
+from kvtui.speculation import Speculation
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,9 @@ class Rules:
     watermark: float = 0.0  # share of the blocks, the null block counted in
     scheduler_reserve_full_isl: bool = True
     async_scheduling: bool = False  # a step is scheduled before the result of the last one is seen
+    spec_method: str | None = None  # who drafts, see `Speculation`
+    num_speculative_tokens: int = 3
+    acceptance: tuple[float, ...] = (0.7,)  # see `AcceptanceRate`
     release: Release = RELEASES[NEWEST]
 
     def __post_init__(self) -> None:
@@ -65,6 +69,13 @@ class Rules:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.policy not in ("fcfs", "priority"):
             raise ConfigError(f"no policy {self.policy!r}", hint="fcfs or priority")
+        if self.speculation.method is not None and self.release.name != NEWEST:
+            raise ConfigError(
+                f"speculative decoding by the rules of vLLM {self.release.name} is not known",
+                hint=f"use those of {NEWEST}",
+            )
+        if not self.acceptance or not all(0 <= rate <= 1 for rate in self.acceptance):
+            raise ConfigError(f"acceptance {self.acceptance} is not a share of the drafts from 0 to 1")
         if not 0 <= self.watermark < 1:
             raise ConfigError(f"watermark {self.watermark} is not a share of the pool from 0 to below 1")
 
@@ -81,6 +92,16 @@ class Rules:
         if self.release.lone_prefill and self.max_num_active_seqs is not None:
             return self.max_num_active_seqs
         return self.max_num_seqs
+
+    @property
+    def explicit(self) -> bool:
+        """Whether what a request has computed is not just one token more a step."""
+        return self.async_scheduling or self.spec_method is not None
+
+    @property
+    def speculation(self) -> Speculation:
+        """The drafter; without one, one of no tokens."""
+        return Speculation(self.spec_method, self.num_speculative_tokens if self.spec_method else 0)
 
     @property
     def reserve_full(self) -> bool:

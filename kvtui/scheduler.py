@@ -12,6 +12,7 @@ from kvtui.memory.protocol import MemoryManager
 from kvtui.plan import Plan, PrefixCounters
 from kvtui.request import Phase, Request
 from kvtui.rules import Rules
+from kvtui.speculation import SpecCounters
 from kvtui.waiting import queue_for
 
 
@@ -25,6 +26,7 @@ class Scheduler:
         self.running: dict[int, Request] = {}  # admission number -> request: batch order
         self.step = 0
         self.prefix = PrefixCounters()
+        self.spec = SpecCounters()
         self.preemptions = 0
         self.preempted_waiting = 0  # requests in the queue that ran before
         self.final = 0  # tokens that the running requests will have in the end
@@ -178,7 +180,7 @@ class Scheduler:
         left = budget - len(self.running) + len(self._chunking)
         if left < 0:
             return None
-        wants = [(r, _capped(r.known - r.computed, cap)) for r in self._chunking]
+        wants = [(r, capped(r.known - r.computed, cap)) for r in self._chunking]
         if sum(n for _, n in wants) <= left:
             return wants
         if len(wants) == 1 and next(reversed(self.running.values())) is wants[0][0]:
@@ -194,7 +196,7 @@ class Scheduler:
         while i < len(batch) and budget > 0:
             request = batch[i]
             stored = request.stored(self.step)
-            n = min(_capped(self._want(request), cap), budget)
+            n = self._share(request, cap, budget)
             if n <= 0:
                 i += 1
                 continue
@@ -217,9 +219,9 @@ class Scheduler:
         plan.hungry = [r for r in batch if not r.chunking and r not in served]
         return budget
 
-    def _want(self, request: Request) -> int:
-        """Tokens that a running request could compute now."""
-        return request.known - request.computed if request.chunking else 1
+    def _share(self, request: Request, cap: int | None, budget: int) -> int:
+        """Tokens that a running request gets of what is left of the budget."""
+        return min(capped(request.known - request.computed if request.chunking else 1, cap), budget)
 
     def _scheduled(self, request: Request, stored: int, n: int) -> None:
         """The next `n` tokens of a running request have their slots."""
@@ -235,7 +237,7 @@ class Scheduler:
         """Preemption by recompute: everything is freed, what was generated becomes part of the prompt."""
         if not victim.chunking:
             victim.generated = victim.stored(self.step) + 1 - victim.prompt
-        plan.preempted = [*plan.preempted, (victim, served, len(victim.table))]
+        plan.preempted = [*plan.preempted, (victim, served, victim.blocks_held)]
         content = self._content(victim, given)
         self._leave(victim)
         self.manager.release(victim, content, again=True)
@@ -249,20 +251,19 @@ class Scheduler:
     # ---- the waiting pass
 
     def _admissions(self, plan: Plan, cap: int | None, left: int) -> None:
-        rules, manager, waiting = self.rules, self.manager, self.waiting
+        rules, manager = self.rules, self.manager
         limit = rules.running_limit
         while left > 0 and len(self.running) < limit and (request := self._candidate()) is not None:
             hits = manager.lookup(request)
-            hit = hits.total * manager.block_size
+            hit = hits.tokens
             if not rules.release.count_at_admission:
                 self._count(request, hit)
-            tokens = _capped(request.known - hit, cap)
-            if tokens > left and not rules.enable_chunked_prefill:
+            tokens = self._first_chunk(request, hit, cap, left)
+            if not tokens:
                 # Refused for budget: later steps differ only if somebody's chunk used some of it.
                 self._blocked = not plan.prefill
                 self._tried = (request, hit)
                 return
-            tokens = min(tokens, left)
             watermark = self._watermark if self.running else 0
             if not manager.admit(request, hits, tokens, watermark=watermark, reserve_full=rules.reserve_full):
                 self._blocked = True
@@ -272,11 +273,20 @@ class Scheduler:
                 return
             if rules.release.count_at_admission:
                 self._count(request, hit)
-            waiting.pop()
-            self._enter(request)
-            plan.admitted = [*plan.admitted, (request, hit)]
-            plan.prefill = [*plan.prefill, (request, hit, tokens)]
+            self._take_in(plan, request, hit, tokens)
             left -= tokens
+
+    def _first_chunk(self, request: Request, hit: int, cap: int | None, left: int) -> int:
+        """Tokens for a request that could be admitted with `hit` tokens; 0 = it has to wait."""
+        tokens = capped(request.known - hit, cap)
+        return min(tokens, left) if self.rules.enable_chunked_prefill or tokens <= left else 0
+
+    def _take_in(self, plan: Plan, request: Request, hit: int, tokens: int) -> None:
+        """From the queue into the batch."""
+        self.waiting.pop()
+        self._enter(request)
+        plan.admitted = [*plan.admitted, (request, hit)]
+        plan.prefill = [*plan.prefill, (request, hit, tokens)]
 
     def _candidate(self) -> Request | None:
         """Who may be admitted next."""
@@ -357,7 +367,8 @@ class Scheduler:
         request.move(Phase.FINISHED)
 
 
-def _capped(tokens: int, cap: int | None) -> int:
+def capped(tokens: int, cap: int | None) -> int:
+    """At most `cap`, where there is one."""
     return tokens if cap is None else min(tokens, cap)
 
 

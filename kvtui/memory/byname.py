@@ -45,14 +45,13 @@ class ByName:
         assert name not in self.handles, f"{name!r} is allocated already"
         request = Request(self._made, tokens, output, keys=list(keys))
         hits = self.lookup(request)
-        found = hits.total * self.block_size
-        if not self.admit(request, hits, tokens - found):
+        if not self.admit(request, hits, tokens - hits.tokens):
             return None
         request.move(Phase.RUNNING)
         request.computed = tokens
         self._made += 1
         self.handles[name] = request
-        return found
+        return hits.tokens
 
     def append(self, name: Hashable, tokens: int = 1) -> bool:
         """Store more tokens; False (and no effect) where there is no room."""

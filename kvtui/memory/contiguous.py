@@ -27,6 +27,7 @@ class ContiguousMemoryManager(ByName):
     prefix_cache = False
     uniform = True
     reserves = True
+    batched = True
     evictions = forgotten = 0
 
     def __init__(
@@ -96,6 +97,10 @@ class ContiguousMemoryManager(ByName):
         """Nothing is ever published."""
         return set()
 
+    def filled(self, request: Request, tokens: int) -> int:
+        """Slots that the first `tokens` tokens fill."""
+        return tokens
+
     def levels(self, wanted: Request | None) -> Levels:
         """How the memory stands. Holes are the free ranges too small for the next request's region."""
         size = self.region(wanted) if wanted is not None else self.region_blocks
@@ -132,8 +137,9 @@ class ContiguousMemoryManager(ByName):
         return True
 
     def grow(self, request: Request, upto: int) -> bool:
-        """The region is all there is: False beyond its end."""
-        return upto <= request.reserved
+        """The region is all there is: False beyond its end. Only drafts can go past the last token; these
+        are not stored."""
+        return upto - request.drafts - request.placeholders <= request.reserved
 
     def register(self, request: Request, before: int, upto: int) -> None:
         """Nothing can be found by others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -10,10 +11,13 @@ class Hits(NamedTuple):
 
     blocks: list[int]
     private: int
+    tokens: int  # that all these stand for
+    tables: Sequence[list[int]] = ()  # blocks of each group in place of `blocks`, 0 = not needed
+    boundary: int = 0  # where a longer prefix ends that not all groups hold, or 0
 
     @property
     def total(self) -> int:
         return len(self.blocks) + self.private
 
 
-NO_HITS = Hits([], 0)
+NO_HITS = Hits([], 0, 0)

@@ -25,6 +25,7 @@ class PagedMemoryManager(ByName):
 
     region_blocks = None
     reserves = False
+    batched = True
 
     def __init__(
         self, num_slots: int, block_size: int = 16, *, prefix_cache: bool = True, lifo: bool = True
@@ -97,13 +98,13 @@ class PagedMemoryManager(ByName):
         for key in keys[:limit]:
             block = find(key)
             if block is None:
-                return Hits(blocks, 0)
+                return Hits(blocks, 0, len(blocks) * self.block_size)
             blocks.append(block)
         lost = len(request.lost)
         if not lost or limit <= len(keys):
-            return Hits(blocks, 0) if blocks else NO_HITS
-        private = self.pool.survivors(request.lost_at, lost)
-        return Hits(blocks, min(private, limit - len(keys)))
+            return Hits(blocks, 0, len(blocks) * self.block_size)
+        private = min(self.pool.survivors(request.lost_at, lost), limit - len(keys))
+        return Hits(blocks, private, (len(blocks) + private) * self.block_size)
 
     def missing_key(self, request: Request, hits: Hits) -> int | None:
         """The key that would lengthen the hit if somebody published it, or None."""
@@ -113,6 +114,10 @@ class PagedMemoryManager(ByName):
     def hot_keys(self, at: int) -> set[int]:
         """Keys of block number `at` that decoding requests may publish with their output."""
         return {r.keys[at] for r in self.hot.all() if r.registered <= at < len(r.keys)}
+
+    def filled(self, request: Request, tokens: int) -> int:
+        """Slots that the first `tokens` tokens fill."""
+        return tokens
 
     def levels(self, wanted: Request | None) -> Levels:
         """How the memory stands. Any free block serves any request: there are no holes."""

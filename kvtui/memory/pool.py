@@ -75,6 +75,11 @@ class BlockPool:
         """Whether a keyed block is free (in the queue)."""
         return block in self._place
 
+    @property
+    def named(self) -> int:
+        """Blocks that stand in the map, free or held."""
+        return len(self._key_of)
+
     def key_of(self, block: int) -> int | None:
         """The key a block stands in the map with, or None."""
         return self._key_of.get(block)
@@ -141,6 +146,9 @@ class BlockPool:
 
     def _forget(self, block: int) -> None:
         self.forgotten += 1
+        self._unname(block)
+
+    def _unname(self, block: int) -> None:
         key = self._key_of.pop(block)
         twins = self._twins.get(key)
         if twins is None:
@@ -182,6 +190,12 @@ class BlockPool:
             if self._block_of.setdefault(key, block) != block:
                 self._twins.setdefault(key, []).append(block)
 
+    def rename(self, block: int, key: int) -> None:
+        """Put a full block into the map, under no other key than this."""
+        if block in self._key_of:
+            self._unname(block)
+        self.register((block,), (key,))
+
     # ---- giving back
 
     def drop(self, block: int) -> bool:
@@ -222,6 +236,32 @@ class BlockPool:
             self.log.add(OpKind.FREE, owner, tail)
             self.log.add(OpKind.CACHE, owner, shared_front + private)
         return place
+
+    def let_go(self, owner: int, blocks: Sequence[int]) -> None:
+        """Give up a reference to each of the blocks, in this order, where all content has a key. Those that
+        nobody else holds are free."""
+        before = len(self._back)
+        plain, dropped = [], []
+        for block in blocks:
+            if self.drop(block):
+                dropped.append(block)
+            elif block in self._key_of:
+                self._place[block] = self._base + len(self._back)
+                self._back.append(block)
+            else:
+                plain.append(block)
+                if not self.lifo:
+                    self._back.append(block)
+        if self.lifo:
+            self._stack += plain[::-1]
+        else:
+            self._plain.update(plain)
+        self.free += len(blocks) - len(dropped)
+        if self.log is not None:
+            kept = [b for b in self._back[before:] if b in self._key_of]
+            self.log.add(OpKind.DROP, owner, dropped)
+            self.log.add(OpKind.FREE, owner, plain)
+            self.log.add(OpKind.CACHE, owner, kept)
 
     def _without_shared(self, owner: int, blocks: list[int]) -> list[int]:
         if not self.extra:

@@ -19,6 +19,7 @@ class MemoryManager(Protocol):
     blocks: int
     prefix_cache: bool
     reserves: bool  # whether it holds slots for tokens to come
+    batched: bool  # whether it can `serve` a batch at once, and `advance`
 
     @property
     def evictions(self) -> int:
@@ -95,6 +96,10 @@ class MemoryManager(Protocol):
 
     def hot_keys(self, at: int) -> set[int]:
         """Keys of block number `at` that decoding requests may publish with their output."""
+        ...
+
+    def filled(self, request: Request, tokens: int) -> int:
+        """Slots that the first `tokens` tokens of a running request fill."""
         ...
 
     def levels(self, wanted: Request | None) -> Levels:

@@ -1,0 +1,287 @@
+"""Paged KV memory for models whose layers differ, and for speculation: several block tables, one pool.
+
+By the rules of vLLM 0.32. Every full block that others could use has a key, private ones a key of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import takewhile
+
+from kvtui.errors import ConfigError
+from kvtui.memory.agreement import Agreement
+from kvtui.memory.groups import ONE_FULL_LAYER, groups_of
+from kvtui.memory.hits import NO_HITS, Hits
+from kvtui.memory.levels import Levels
+from kvtui.memory.ops import OpKind, OpLog
+from kvtui.memory.pool import BlockPool
+from kvtui.memory.retention import Retention
+from kvtui.request import Request
+from kvtui.rules import Rules
+
+_NUMBER_BITS = 40  # of a private key that hold the block's number
+
+
+class GroupedMemoryManager:
+    """Block tables of each group of `layers` over one pool of `num_slots // block_size` blocks.
+
+    A block has the same bytes in every group; `block_size` is what one of the widest layers holds in it.
+    Block tables keep their length: 0 stands where a block fell out of a window. `retention_interval` is
+    vLLM's `prefix_cache_retention_interval`: which blocks of a window are worth a place in the cache.
+    """
+
+    region_blocks = None
+    reserves = False
+    batched = False
+
+    def __init__(
+        self,
+        num_slots: int,
+        block_size: int,
+        rules: Rules,
+        *,
+        layers: Sequence[str] = ONE_FULL_LAYER,
+        prefix_cache: bool = True,
+        retention_interval: int | None = 0,
+    ) -> None:
+        if block_size < 1 or num_slots < block_size:
+            raise ConfigError(f"{num_slots} slots in blocks of {block_size} tokens hold nothing")
+        if not layers:
+            raise ConfigError("a model without attention layers has no KV cache")
+        self.block_size = block_size
+        self.blocks = num_slots // block_size
+        self.prefix_cache = prefix_cache
+        self.pool = BlockPool(self.blocks, lifo=rules.release.lifo)
+        self.groups = groups_of(layers, block_size, rules)
+        self._agreement = Agreement(self.groups)
+        self._retention = Retention(
+            self.groups, self._agreement.align, retention_interval, rules.speculation.refill
+        )
+        self._unit = math.gcd(*(g.size for g in self.groups))  # tokens a hash
+        self._lookahead = rules.speculation.lookahead
+        self._max_len = rules.max_model_len
+
+    # ---- asking
+
+    @property
+    def log(self) -> OpLog | None:
+        return self.pool.log
+
+    @log.setter
+    def log(self, log: OpLog | None) -> None:
+        self.pool.log = log
+
+    @property
+    def free_blocks(self) -> int:
+        return self.pool.free
+
+    @property
+    def evictions(self) -> int:
+        """Cached blocks that lost their content so far."""
+        return self.pool.evictions
+
+    @property
+    def forgotten(self) -> int:
+        """Of the evicted blocks, how many another request could have met."""
+        return self.pool.forgotten
+
+    @property
+    def uniform(self) -> bool:
+        """Whether blocks without content are all handed out before any with content."""
+        return self.pool.uniform
+
+    def need(self, request: Request) -> int:
+        """Blocks the request holds at most over its life: its last token is never stored."""
+        slots = self._slots(request.prompt + max(request.output - 1, 0))
+        total = 0
+        for group in self.groups:
+            most = group.blocks_for(slots)
+            if group.most is not None:
+                most = min(most, group.most + group.blocks_for(self._lookahead))
+            total += most
+        return total
+
+    def can_hold(self, request: Request) -> bool:
+        """Whether the request would fit into the empty pool."""
+        return self.need(request) <= self.blocks
+
+    def lookup(self, request: Request) -> Hits:
+        """The longest prefix that all groups hold; at least one known token stays to be computed."""
+        if not self.prefix_cache or request.skip_lookup:
+            return NO_HITS
+        hashed = request.known - request.known % self._unit
+
+        def find(group: int, at: int) -> int | None:
+            end = (at + 1) * self.groups[group].size
+            return self.pool.find(self._key(request, group, end)) if end <= hashed else None
+
+        return self._agreement.hits(find, request.known, hashed)
+
+    def missing_key(self, request: Request, hits: Hits) -> int | None:
+        """Not told: what could lengthen a hit is looked for in every step."""
+        return None
+
+    def hot_keys(self, at: int) -> set[int]:
+        """Not told."""
+        return set()
+
+    def filled(self, request: Request, tokens: int) -> int:
+        """Slots that the first `tokens` tokens of the request fill, those out of a window left out. A slot is
+        a `block_size`-th of a block, whatever its group."""
+        total = 0
+        for group, table in zip(self.groups, request.tables, strict=True):
+            kept = max(tokens - _nulls(table) * group.size, 0)
+            total += kept * self.block_size // group.size
+        return total
+
+    def levels(self, wanted: Request | None) -> Levels:
+        """How the memory stands. Any free block serves any request: there are no holes."""
+        size, pool = self.block_size, self.pool
+        held = (self.blocks - pool.free) * size
+        return Levels(held, pool.shared * size, 0, pool.cached * size, pool.free * size)
+
+    # ---- acting for a scheduler
+
+    def admit(
+        self, request: Request, hits: Hits, tokens: int, *, watermark: int = 0, reserve_full: bool = True
+    ) -> bool:
+        """Give the request its hit blocks and blocks for `tokens` more tokens; register what gets full.
+
+        Refuses (False, no effect) when the blocks, or with `reserve_full` those for all its known tokens as
+        far as windows let them add up, and `watermark` blocks are not free.
+        """
+        have, pool = hits.tokens, self.pool
+        found = hits.tables or [[] for _ in self.groups]
+        skipped = [g.skipped(have) for g in self.groups]
+        kept = [blocks[n:] for blocks, n in zip(found, skipped, strict=True)]
+        idle = sum(pool.idle(b) for blocks in kept for b in blocks if b)
+        room = pool.free - idle - watermark
+        lengths = list(map(len, found))
+        if reserve_full:
+            whole = min(request.known, self._max_len)
+            if self._missing(whole, have, lengths, capped=True) > room:
+                return False
+        slots = self._slots(have + tokens)
+        if self._missing(slots, have, lengths) > room:
+            return False
+        for blocks in kept:
+            for block in filter(None, blocks):
+                pool.share(block)
+        request.tables = [[0] * n + blocks for n, blocks in zip(skipped, kept, strict=True)]
+        request.table = request.tables[0]
+        request.offered = list(map(len, request.tables))
+        request.boundary = hits.boundary
+        request.computed = have
+        if self.log is not None:
+            self.log.add(OpKind.SHARE, request.number, [b for blocks in kept for b in blocks if b])
+        self._extend(request, slots)
+        self.register(request, have, have + tokens)
+        return True
+
+    def grow(self, request: Request, upto: int) -> bool:
+        """Blocks so that tokens [0, upto) and the drafter's have slots; False if there are none. In any case
+        blocks that fell out of a window are free from now on."""
+        self._leave_windows(request)
+        slots = self._slots(upto)
+        if self._missing(slots, request.computed, list(map(len, request.tables))) > self.pool.free:
+            return False
+        self._extend(request, slots)
+        return True
+
+    def register(self, request: Request, before: int, upto: int) -> None:
+        """Tokens [before, upto), as far as they are known, are stored or will be after this step: blocks that
+        get full can be found, if they are worth it."""
+        if not self.prefix_cache:
+            return
+        retention = self._retention
+        for at, (group, table) in enumerate(zip(self.groups, request.tables, strict=True)):
+            tokens = retention.offered(group, min(upto, request.known))
+            first, last = request.offered[at], tokens // group.size
+            names = [n for n in retention.kept(group, request, first, last) if table[n]]
+            for n in names:
+                self.pool.rename(table[n], self._key(request, at, (n + 1) * group.size))
+            request.offered[at] = max(first, last)
+            if self.log is not None:
+                self.log.add(OpKind.PUBLISH, request.number, [table[n] for n in names])
+            if group.window is None and group.size != self._unit:
+                self._name_tail(request, at, tokens)
+
+    def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:
+        """Never for the whole batch at once."""
+        return False
+
+    def advance(self, step: int, steps: int, bought: list[tuple[int, int]]) -> int:
+        """Never several steps at once."""
+        return 0
+
+    def start(self, request: Request) -> None:
+        """Nothing to prepare."""
+
+    def stop(self, request: Request) -> None:
+        """Nothing to undo."""
+
+    def release(self, request: Request, stored: int, *, again: bool = False) -> None:
+        """Free the block tables; blocks that have a key stay cached."""
+        for table in request.tables:
+            self.pool.let_go(request.number, [b for b in reversed(table) if b])
+        request.tables, request.table, request.offered = [], [], []
+
+    # ---- within
+
+    def _slots(self, tokens: int) -> int:
+        """Slots a request must have to compute so many tokens."""
+        return min(tokens + self._lookahead, self._max_len)
+
+    def _key(self, request: Request, group: int, end: int) -> int:
+        """Key of the block of a group that ends with token `end`."""
+        at = end // self._unit - 1
+        keys = request.keys
+        key = keys[at] if at < len(keys) else -1 - (request.number << _NUMBER_BITS | at)
+        return key * 2 * len(self.groups) + group
+
+    def _name_tail(self, request: Request, group: int, tokens: int) -> None:
+        """The block in which the prompt ends has a key of its own until it is full: it stays cached."""
+        size, unit = self.groups[group].size, self._unit
+        end = (request.prompt if self.groups[group].further else request.prompt - 1) // unit * unit
+        table, at = request.tables[group], end // size
+        if 0 < end <= tokens and end % size and at < len(table) and self.pool.key_of(table[at]) is None:
+            self.pool.rename(table[at], self._key(request, group, end) + len(self.groups))
+
+    def _missing(self, upto: int, computed: int, lengths: Sequence[int], *, capped: bool = False) -> int:
+        """Blocks to be taken so that `upto` tokens have slots, beyond table entries that are there."""
+        total = 0
+        for group, length in zip(self.groups, lengths, strict=True):
+            need = group.blocks_for(upto)
+            if capped and group.most is not None:
+                need = min(need, group.most)
+            total += max(need - max(group.skipped(computed), length), 0)
+        return total
+
+    def _extend(self, request: Request, slots: int) -> None:
+        for group, table in zip(self.groups, request.tables, strict=True):
+            need = group.blocks_for(slots) - len(table)
+            if need > 0:
+                ids = self.pool.take(need)
+                table += ids
+                if self.log is not None:
+                    self.log.add(OpKind.TAKE, request.number, ids)
+
+    def _leave_windows(self, request: Request) -> None:
+        """Free blocks that no token reads any more, those in flight included."""
+        computed = max(0, request.computed - request.inflight)
+        for group, table in zip(self.groups, request.tables, strict=True):
+            last = min(group.skipped(computed), len(table)) - 1
+            gone = list(takewhile(bool, (table[at] for at in range(last, -1, -1))))
+            if gone:
+                table[last + 1 - len(gone) : last + 1] = [0] * len(gone)
+                self.pool.let_go(request.number, gone)
+
+
+def _nulls(table: list[int]) -> int:
+    """Leading blocks that are gone."""
+    low, high = 0, len(table)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if table[middle] else (middle + 1, high)
+    return low
