@@ -89,8 +89,8 @@ class Engine:
 
     `abort_at` lists (ps, request number) in order of time; `prepare` may set what the columns do not say
     before a request is queued. `drafter` says how drafting goes, by default at the rate of acceptance in the
-    rules. Without `refuse` a request that can never fit waits for ever, as it does in
-    vLLM, and the run ends as `stuck`.
+    rules. Without `refuse` a request that can never fit waits for ever, as it does in vLLM, and the run ends
+    as `stuck`.
     """
 
     def __init__(
