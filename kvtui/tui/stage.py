@@ -148,12 +148,13 @@ class Stage:
 
 
 def _heading(experiment: Experiment) -> Heading:
+    one_size = len({spec.block_size for spec in experiment.lanes}) == 1
     return Heading(
         trace=experiment.trace_name,
         model=experiment.model_label,
         gpu=experiment.gpu_label,
         pool_bytes=experiment.pool_bytes,
-        blocks=experiment.blocks,
+        blocks=experiment.blocks if one_size else 0,
         block_size=experiment.block_size,
         seed=experiment.seed,
         requests=len(experiment.workload),

@@ -22,7 +22,8 @@ def test_the_heading_says_what_is_replayed_on_what() -> None:
     heading = Stage(small(), speed=1.0).scene().heading
     assert (heading.trace, heading.gpu, heading.seed, heading.requests) == ("small", "A10G 24 GB", 1, 60)
     assert heading.model.startswith("Llama-3.1-8B")
-    assert heading.blocks * heading.block_size <= 4000
+    assert 0 < heading.blocks * heading.block_size <= 4000
+    assert Stage(small("paged", "paged:32"), speed=1.0).scene().heading.blocks == 0, "they differ"
 
 
 def test_speeds_run_from_a_sixteenth_to_no_limit() -> None:
