@@ -7,6 +7,7 @@ import click
 from kvtui import __version__
 from kvtui.cli.commands import decisions, gpus, models, trace, workloads
 from kvtui.cli.run import run
+from kvtui.cli.traces import anonymise, convert, synth
 
 PASSED_ON = ("--help", "-h", "--version", "--install-completion")
 
@@ -39,3 +40,5 @@ def app() -> None:
 
 for command in (run, trace, workloads, models, gpus, decisions):
     app.add_command(command)
+for command in (convert, anonymise, synth):
+    trace.add_command(command)

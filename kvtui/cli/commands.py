@@ -14,7 +14,7 @@ from kvtui.cli.traceoptions import trace_options
 
 @click.group()
 def trace() -> None:
-    """Look at a request trace."""
+    """Look at request traces, convert and make them."""
 
 
 @trace.command("info")

@@ -1,0 +1,190 @@
+"""`kvtui trace convert`, `anonymise` and `synth`: make and rewrite traces."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+if TYPE_CHECKING:
+    from kvtui.traces.workload import Workload
+
+FORMATS = ("kvtui", "mooncake", "vllm", "azure", "burstgpt")
+_SUFFIXES = {".csv": "azure", ".jsonl": "mooncake"}
+
+
+@click.command()
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@click.option(
+    "--to", type=click.Choice(FORMATS), help="Format to write; else by OUT: .csv azure, .jsonl mooncake."
+)
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N requests.")
+@click.option("--keep-failed", is_flag=True, help="Keep rows without an answer as prefill only.")
+@click.option("--rate", type=float, metavar="R", help="Evenly spaced arrivals, R a second, instead of IN's.")
+def convert(
+    source: str, target: str, to: str | None, limit: int | None, keep_failed: bool, rate: float | None
+) -> None:
+    """Write the trace IN (a file, a directory or -) as OUT (- is standard output) in another format.
+
+    \b
+    kvtui trace convert requests.csv requests.jsonl
+    kvtui trace convert trace.jsonl replay.jsonl --to vllm
+    kvtui trace convert logs/ trace.jsonl.gz --to kvtui
+    """
+    to = to or _by_name(target)
+    _write(_read(source, limit=limit, keep_failed=keep_failed, rate=rate), target, to=to)
+
+
+@click.command()
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@click.option("--to", type=click.Choice(FORMATS), default="kvtui", show_default=True, help="Format to write.")
+def anonymise(source: str, target: str, to: str) -> None:
+    """Write the trace IN as OUT with nothing in it but lengths, times and which prefixes are the same.
+
+    Text, names, users, models and hashes are dropped; ids of blocks are numbered as they come; the clock
+    starts at 0.
+
+    \b
+    kvtui trace anonymise spend_logs.json shareable.jsonl
+    """
+    from kvtui.traces.convert import anonymous
+
+    _write(anonymous(_read(source)), target, to=to)
+
+
+@click.command()
+@click.argument("target", metavar="OUT")
+@click.option(
+    "--requests", type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="How many."
+)
+@click.option("--rate", type=float, default=1.0, show_default=True, metavar="R", help="Requests a second.")
+@click.option(
+    "--burstiness",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="X",
+    help="1 = Poisson, below: burstier.",
+)
+@click.option("--prompt", metavar="LENGTHS", help="One length, or quantiles: p50=800,p90=3000,p99=8000.")
+@click.option("--output", metavar="LENGTHS", help="The same for answers.")
+@click.option("--like", metavar="TRACE", help="Lengths drawn from TRACE, where not given.")
+@click.option(
+    "--prefix-groups", type=click.IntRange(0), default=0, metavar="N", help="Openings that prompts share."
+)
+@click.option(
+    "--prefix-tokens", type=click.IntRange(0), default=0, metavar="N", help="Tokens of each opening."
+)
+@click.option(
+    "--turns", type=float, default=1.0, show_default=True, metavar="X", help="Mean turns of a session."
+)
+@click.option(
+    "--think", type=float, default=10.0, show_default=True, metavar="S", help="Mean wait between turns."
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Same seed, same trace.")
+@click.option("--to", type=click.Choice(FORMATS), default="kvtui", show_default=True, help="Format to write.")
+def synth(
+    target: str,
+    requests: int,
+    rate: float,
+    burstiness: float,
+    prompt: str | None,
+    output: str | None,
+    like: str | None,
+    prefix_groups: int,
+    prefix_tokens: int,
+    turns: float,
+    think: float,
+    seed: int,
+    to: str,
+) -> None:
+    """Make a trace from statistics, and say how closely it matches them.
+
+    \b
+    kvtui trace synth out.jsonl --prompt p50=800,p99=8000 --output p50=200,p99=900 --rate 4
+    kvtui trace synth out.jsonl --like requests.csv --requests 5000 --burstiness 0.3
+    kvtui trace synth out.jsonl --prompt 400 --output 150 --turns 5 --prefix-groups 8 --prefix-tokens 1024
+    """
+    from kvtui.errors import ConfigError
+    from kvtui.traces.synth import Plan, Quantiles, closeness, synthesise
+
+    model = _read(like) if like else None
+    lengths = [Quantiles.parse(text) if text else model for text in (prompt, output)]
+    if lengths[0] is None or lengths[1] is None:
+        raise ConfigError("lengths are missing.", hint="give --prompt and --output, or --like TRACE")
+    plan = Plan(
+        requests=requests,
+        rate=rate,
+        burstiness=burstiness,
+        prefix_groups=prefix_groups,
+        prefix_tokens=prefix_tokens,
+        turns=turns,
+        think_s=think,
+        seed=seed,
+    )
+    workload = synthesise(plan, prompt=lengths[0], output=lengths[1])
+    _write(workload, target, to=to)
+    for name, wanted, got in closeness(workload, plan, prompt=lengths[0], output=lengths[1]):
+        click.echo(
+            f"{name:<18} wanted {wanted:>10,.4g}  got {got:>10,.4g}  ({got / wanted - 1:+.1%})", err=True
+        )
+
+
+def _read(source: str, **options: Any) -> Workload:
+    from kvtui.cli.reading import Reading
+    from kvtui.traces import load
+
+    with Reading() as reading:
+        return load(source, progress=reading, **options)
+
+
+def _by_name(target: str) -> str:
+    from kvtui.errors import ConfigError
+
+    found = next((suffix for suffix in Path(target).suffixes if suffix in _SUFFIXES), None)
+    if found is None:
+        raise ConfigError(f"which format is '{target}' meant to have?", hint=f"say --to {', '.join(FORMATS)}")
+    return _SUFFIXES[found]
+
+
+def _write(workload: Workload, target: str, *, to: str) -> None:
+    """Write and say on standard error what was written, what is lost and how to replay it."""
+    from kvtui.traces.convert import convert as converted
+    from kvtui.traces.convert import usage
+
+    with _opened(target) as stream:
+        lost = converted(workload, stream, to=to)
+    click.echo(f"{len(workload):,} requests written to {target} ({to})", err=True)
+    for sentence in lost:
+        click.echo(f"  {sentence}", err=True)
+    if command := usage(workload, to=to, path=target):
+        click.echo(f"  replay: {command}", err=True)
+
+
+@contextmanager
+def _opened(target: str) -> Iterator[TextIO]:
+    from kvtui.errors import ConfigError
+
+    if target == "-":
+        yield sys.stdout
+        return
+    path = Path(target)
+    if path.exists():
+        raise ConfigError(f"{target} exists and is not overwritten", hint="choose another name or remove it")
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "xt", encoding="utf-8") as stream:
+            yield stream
+    except OSError as error:
+        raise ConfigError(
+            f"{target} cannot be written: {error.strerror or error}", hint="check the path"
+        ) from None
+    except BaseException:
+        path.unlink(missing_ok=True)  # half a trace is worse than none
+        raise
