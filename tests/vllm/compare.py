@@ -62,7 +62,7 @@ def _smaller_rows(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if key not in ("id", "arrival_step", "prompt_tokens", "output_tokens"):
             yield {k: v for k, v in row.items() if k != key}
     for key in ("arrival_step", "output_tokens", "prompt_tokens"):
-        value = row[key]
+        value = row.get(key)
         whole = isinstance(value, int) and not {"prompt_segments", "hash_ids"} & set(row)
         if (key != "prompt_tokens" or whole) and value > (key != "arrival_step"):
             for less in {value // 2, value - 1} - {0 if key != "arrival_step" else -1}:

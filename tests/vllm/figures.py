@@ -52,7 +52,7 @@ def _options(world: World) -> Iterable[str]:
             yield f"{name} = {value}" if isinstance(value, bool | str) else name
     for row in lines:
         yield from (f"request: {name}" for name in row if name not in ("id", "arrival_step", "output_tokens"))
-        if isinstance(row["prompt_tokens"], list):
+        if isinstance(row.get("prompt_tokens"), list):
             yield "request: explicit token ids"
         if row.get("max_tokens", 0) > row["output_tokens"]:
             yield "request: stops early"

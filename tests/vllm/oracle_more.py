@@ -4,7 +4,8 @@
 
 Everything that `vllm_oracle.py` (in the reference material) reads and writes is read and written here in the
 same way; without the options below the lines are the same. Its classes do the driving; this file builds
-richer configurations, all of them vLLM's own objects, and plays the draft model. Written for vLLM 0.32.
+richer configurations, all of them vLLM's own objects, and plays the draft model. Written for vLLM 0.32;
+with 0.33 it records drafts or windows, not both.
 
 CONFIG, more options
   spec_method     null, "ngram", "draft_model", "pard" (a draft model that drafts in parallel), "eagle",
@@ -239,7 +240,7 @@ def build(cfg: Config) -> tuple[Any, Callable[..., Any] | None]:
 
     config = vllm_config(cfg)
     extra = max(0, config.num_prefill_lookahead_tokens - 1)  # as get_kv_cache_configs does
-    groups = kcu.get_kv_cache_groups(config, layer_specs(cfg, extra))
+    groups = grouping()(config, layer_specs(cfg, extra))
     kv = kcu.generate_scheduler_kv_cache_config(
         [
             KVCacheConfig(
@@ -262,8 +263,19 @@ def build(cfg: Config) -> tuple[Any, Callable[..., Any] | None]:
     )
     assert sched.max_model_len == cfg["max_model_len"]
     assert sched.kv_cache_manager.block_pool.enable_caching == cfg["enable_prefix_caching"]
-    hasher = kcu.get_request_block_hasher(hash_size, sha256) if cfg["enable_prefix_caching"] else None
-    return sched, hasher
+    ahead = getattr(config, "num_hash_lookahead_tokens", 0)  # 0.33 on
+    options = (hash_size, sha256, ahead) if ahead else (hash_size, sha256)
+    return sched, kcu.get_request_block_hasher(*options) if cfg["enable_prefix_caching"] else None
+
+
+def grouping() -> Callable[..., Any]:
+    """The function that sorts layers into groups; it moved in 0.33."""
+    try:
+        from vllm.v1.core.kv_cache_planning import get_kv_cache_groups
+    except ImportError:
+        from vllm.v1.core.kv_cache_utils import get_kv_cache_groups
+    found: Callable[..., Any] = get_kv_cache_groups
+    return found
 
 
 def describe(group: Any) -> list[Any]:

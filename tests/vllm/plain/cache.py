@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -37,6 +38,11 @@ class Req(ref.Req):  # type: ignore[misc,name-defined]
 ref.Req = Req
 
 
+def hash_of(parent: object, tokens: list[Any]) -> bytes:
+    """A name for tokens behind a prefix."""
+    return hashlib.sha1(repr((parent, tokens)).encode()).digest()
+
+
 def script(numbers: Sequence[int]) -> Iterator[int]:
     """The numbers, the last one for ever."""
     yield from numbers
@@ -69,8 +75,10 @@ class Pool(ref.Pool):  # type: ignore[misc,name-defined]
 class Tables(ref.Sim):  # type: ignore[misc,name-defined]
     """The part of the simulator that knows blocks."""
 
-    def __init__(self, cfg: Line, rows: list[Line]) -> None:
+    def __init__(self, cfg: Line, rows: list[Line], *, newer: bool = False) -> None:
+        """`newer` = the rules of vLLM 0.33."""
         super().__init__({**MORE, **cfg}, rows)
+        self.newer = newer
         c = self.cfg
         k = c["num_speculative_tokens"] if c["spec_method"] else 0
         method = c["spec_method"]
@@ -80,6 +88,7 @@ class Tables(ref.Sim):  # type: ignore[misc,name-defined]
         ahead = {"mtp_modules": k}.get(method, 1 if method in EAGLES else 0)
         self.refill = max(0, ahead - 1)
         self.ahead = ahead
+        self.proven = ahead if newer else 0  # tokens behind a block that its hash covers too
         self.pool = Pool(c["num_gpu_blocks"], c["enable_prefix_caching"])
         self.groups = groups_of(c["layers"] or ["full"], c["block_size"])
         self.align = math.lcm(*(g.size for g in self.groups))  # of hits
@@ -93,7 +102,7 @@ class Tables(ref.Sim):  # type: ignore[misc,name-defined]
         self.after: Line = {}
 
     def _eagles(self, method: str | None) -> None:
-        if method not in EAGLES:
+        if method not in EAGLES or self.proven:
             return
         if len(self.groups) > 1 and method in ("mtp", "mtp_modules"):
             last = f"layer{len(self.cfg['layers']) - 1}"
@@ -131,6 +140,17 @@ class Tables(ref.Sim):  # type: ignore[misc,name-defined]
         r.spec = 0
 
     # ---- prefix cache
+    def rehash(self, r: Req) -> None:
+        if not self.proven:
+            super().rehash(r)
+            return
+        while (len(r.hashes) + 1) * self.bs + self.proven <= len(r.toks) and self.cfg[
+            "enable_prefix_caching"
+        ]:
+            start = len(r.hashes) * self.bs
+            parent = r.hashes[-1] if r.hashes else r.salt
+            r.hashes.append(hash_of(parent, r.toks[start : start + self.bs + self.proven]))
+
     def find(self, g: int, r: Req, at: int) -> int | None:
         """The block that holds block number `at` of the request in group `g`."""
         end = (at + 1) * self.groups[g].size // self.bs
@@ -279,7 +299,7 @@ class Tables(ref.Sim):  # type: ignore[misc,name-defined]
         if not self.cfg["enable_prefix_caching"]:
             return
         for j, g in enumerate(self.groups):
-            tokens = self.cacheable(g, n)
+            tokens = min(self.cacheable(g, n), len(r.hashes) * self.bs)
             first, last = r.cached[j], tokens // g.size
             for at, keep in zip(range(first, last), self.kept(g, r, first, last), strict=False):
                 if keep and r.tables[j][at]:

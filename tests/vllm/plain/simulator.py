@@ -95,7 +95,11 @@ class Sim(Tables):
                 p.spec.pop(v.id, None)
                 self.preempt(v)
                 if v is r:
-                    return
+                    break
+            if r.status == "PREEMPTED" and not (self.newer and self.prio):
+                return
+            if r.status == "PREEMPTED":
+                continue  # behind it stand more urgent ones
             p.prefilling |= r.prefilling
             p.sched[r.id] = n
             p.budget -= n
@@ -117,6 +121,9 @@ class Sim(Tables):
             hits, tokens = self.hits(r)
             room = min(p.budget, p.inputs - self.draft_slots)
             n, padded = self._first(r, tokens, room, p, served)
+            if n == 0 and self.newer and self.ahead > 1:
+                later.insert(0, self.pop())
+                continue
             if n == 0 or not self.allocate(r, n, hits, admission=True, tokens=tokens):
                 break
             self.note(stats, r, tokens)
@@ -260,11 +267,23 @@ class Sim(Tables):
             if reason:
                 break
         self.rehash(r)
-        if self.cfg["async_scheduling"]:
+        if self.newer:
+            self._settle(r, len(tokens), len(tokens) - count, stale)
+        elif self.cfg["async_scheduling"]:
             r.placeholders -= 0 if stale else count
             if r.status == "RUNNING":
                 self.commit(r, r.computed - r.placeholders)
         return count, reason
+
+    def _settle(self, r: Req, returned: int, trimmed: int, stale: bool) -> None:
+        """0.33: what is certain is offered to the cache as soon as the answer is there, drafts included."""
+        awaited = r.placeholders > 0
+        if stale:
+            return
+        r.computed -= trimmed
+        r.placeholders -= returned if awaited else 0
+        if r.status == "RUNNING" and (awaited or self.k):
+            self.commit(r, r.computed - r.inflight)
 
     def _tell(self, came: dict[str, int], rejected: dict[str, int], verified: list[tuple[int, int]]) -> None:
         if not self.k:
