@@ -78,9 +78,9 @@ def _head(report: dict[str, Any]) -> list[str]:
     )
     left_out = sum(x["count"] for x in trace["left_out"])
     requests = f"{trace['requests']:,} requests" + (f" ({left_out:,} rows left out)" if left_out else "")
-    span = "no recorded times" if trace["span_s"] is None else f"over {trace['span_s']:,.1f} s"
+    span = ", no recorded times" if trace["span_s"] is None else f" over {trace['span_s']:,.1f} s"
     return [
-        f"{trace['name']}: {requests} {span}",
+        f"{trace['name']}: {requests}{span}",
         f"{config['model']} on {gpu}, simulated; requests of up to {config['max_len']:,} tokens",
     ]
 
