@@ -9,7 +9,8 @@ import numpy as np
 from kvtui.traces.clock import S
 from kvtui.traces.workload import Ints
 
-_FEW = 4096  # gaps that are enough to see that a clock is fine
+_FEW = 4096  # rows that are enough to see it
+_JITTER = 0.01  # of a step, by which a tick may be early or late
 _ENOUGH = 50  # requests, before anything is concluded
 _PAUSE_NS = 3600 * S
 _CUT_SHARE = 0.02  # of the prompts, at exactly the greatest length
@@ -21,7 +22,7 @@ def notes_on_time(arrival_ns: Ints, line: Ints) -> Iterator[str]:
     if len(arrival_ns) < 2:
         return
     gaps = np.diff(arrival_ns)
-    step = _step(gaps, span=int(arrival_ns[-1]))
+    step = _step(gaps[:_FEW])
     if step and (gaps == step).all():
         yield "all gaps between arrivals are equal: times may be row numbers, or made at a fixed rate"
     elif step:
@@ -32,15 +33,14 @@ def notes_on_time(arrival_ns: Ints, line: Ints) -> Iterator[str]:
         yield f"nothing arrives for {gap / S / 3600:,.1f} hours{where} (--max-gap jumps over such pauses)"
 
 
-def _step(gaps: Ints, *, span: int) -> int:
-    """The step of a clock so coarse that it is longer than the mean gap, or as long; else 0."""
-    if len(gaps) + 1 < _ENOUGH or not span:
+def _step(gaps: Ints) -> int:
+    """The step of a clock that ticks no more often than requests arrive, give or take a little; else 0."""
+    ticks = gaps[gaps > 0]
+    if len(gaps) + 1 < _ENOUGH or not len(ticks):
         return 0
-    few = int(np.gcd.reduce(gaps[:_FEW]))
-    if few * len(gaps) < span:
-        return 0
-    step = int(np.gcd.reduce(gaps))
-    return step if step * len(gaps) >= span else 0
+    step = int(np.median(ticks))
+    off = np.abs(ticks - np.rint(ticks / step) * step)
+    return step if (off <= _JITTER * step).all() and step * len(gaps) >= gaps.sum() else 0
 
 
 def note_on_prompts(prompt: Ints) -> Iterator[str]:

@@ -82,6 +82,7 @@ def _sequence(source: Source, at: int) -> Iterator[tuple[int, Record | None]]:
     text, lines = source.text, _Lines(source.text)
     while at < len(text):
         line = lines.of(at)
+        source.progress(at, len(text))
         try:
             value, end = _decode(text, at)
         except (ValueError, RecursionError):
@@ -105,6 +106,7 @@ def _array(source: Source, at: int) -> Iterator[tuple[int, Record | None]]:
         if text.startswith("]", at):
             break
         line = lines.of(at)
+        source.progress(at, len(text))
         try:
             value, at = _decode(text, at)
         except (ValueError, RecursionError) as error:

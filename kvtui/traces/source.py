@@ -10,7 +10,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
@@ -44,7 +44,7 @@ _CONTAINERS = (
 Progress = Callable[[int, int], None]  # how much of a trace is read, and how much there is
 
 
-def _silent(done: int, total: int) -> None:
+def silent(done: int, total: int) -> None:
     """No progress to show."""
 
 
@@ -56,11 +56,12 @@ class Source:
     name: str  # short, for the screen
     head: bytes  # the first LOOK bytes
     raw: bytes | None = None  # all bytes before unpacking, where they cannot be read again
-    progress: Progress = _silent
+    progress: Progress = silent
 
     @cached_property
     def text(self) -> str:
-        return b"".join(self.blocks()).decode("utf-8", "replace")
+        quiet = replace(self, progress=silent)
+        return b"".join(quiet.blocks()).decode("utf-8", "replace")
 
     @cached_property
     def sha256(self) -> str:
@@ -96,7 +97,7 @@ def open_source(where: str, *, progress: Progress | None = None) -> Source:
     raw = _read_stdin() if where == STDIN else None
     with _opened(where, raw) as stream:
         head = _unpacked(stream, label=label)(LOOK + len(_UTF8_BOM)).removeprefix(_UTF8_BOM)[:LOOK]
-    source = Source(label, _short(where), head, raw, progress or _silent)
+    source = Source(label, _short(where), head, raw, progress or silent)
     if not head.strip() and not any(block.strip() for block in source.blocks()):
         raise TraceError("the file is empty.", path=label, hint="check that it was written and copied whole")
     _refuse_what_is_not_text(head, label=label)

@@ -26,6 +26,11 @@ def test_a_clock_of_coarse_steps(read: Read) -> None:
     assert said(workload, "steps") == ["arrivals move in steps of 3 s: their burstiness is that of the clock"]
 
 
+def test_a_clock_whose_steps_waver(read: Read) -> None:
+    workload = read(rows([3 * (n // 4) + 0.001 * (n // 4 % 3 == 1) for n in range(200)]))
+    assert said(workload, "steps of 3")
+
+
 def test_equal_gaps(read: Read) -> None:
     assert said(read(rows(list(range(60)))), "all gaps")
     assert not said(read(rows(list(range(40)))), "all gaps")
