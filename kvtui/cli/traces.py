@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from kvtui.cli.traceoptions import trace_options
+
 if TYPE_CHECKING:
     from kvtui.traces.workload import Workload
 
@@ -24,28 +26,25 @@ _SUFFIXES = {".csv": "azure", ".jsonl": "mooncake"}
 @click.option(
     "--to", type=click.Choice(FORMATS), help="Format to write; else by OUT: .csv azure, .jsonl mooncake."
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N requests.")
-@click.option("--keep-failed", is_flag=True, help="Keep rows without an answer as prefill only.")
-@click.option("--rate", type=float, metavar="R", help="Evenly spaced arrivals, R a second, instead of IN's.")
-def convert(
-    source: str, target: str, to: str | None, limit: int | None, keep_failed: bool, rate: float | None
-) -> None:
+@trace_options
+def convert(source: str, target: str, to: str | None, **options: Any) -> None:
     """Write the trace IN (a file, a directory or -) as OUT (- is standard output) in another format.
 
     \b
     kvtui trace convert requests.csv requests.jsonl
-    kvtui trace convert trace.jsonl replay.jsonl --to vllm
+    kvtui trace convert trace.jsonl replay.jsonl --to vllm --rate 4 --burstiness 0.5
     kvtui trace convert logs/ trace.jsonl.gz --to kvtui
     """
     to = to or _by_name(target)
-    _write(_read(source, limit=limit, keep_failed=keep_failed, rate=rate), target, to=to)
+    _write(_read(source, options), target, to=to)
 
 
 @click.command()
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @click.option("--to", type=click.Choice(FORMATS), default="kvtui", show_default=True, help="Format to write.")
-def anonymise(source: str, target: str, to: str) -> None:
+@trace_options
+def anonymise(source: str, target: str, to: str, **options: Any) -> None:
     """Write the trace IN as OUT with nothing in it but lengths, times and which prefixes are the same.
 
     Text, names, users, models and hashes are dropped; ids of blocks are numbered as they come; the clock
@@ -56,7 +55,7 @@ def anonymise(source: str, target: str, to: str) -> None:
     """
     from kvtui.traces.convert import anonymous
 
-    _write(anonymous(_read(source)), target, to=to)
+    _write(anonymous(_read(source, options)), target, to=to)
 
 
 @click.command()
@@ -115,7 +114,7 @@ def synth(
     from kvtui.errors import ConfigError
     from kvtui.traces.synth import Plan, Quantiles, closeness, synthesise
 
-    model = _read(like) if like else None
+    model = _like(like) if like else None
     lengths = [Quantiles.parse(text) if text else model for text in (prompt, output)]
     if lengths[0] is None or lengths[1] is None:
         raise ConfigError("lengths are missing.", hint="give --prompt and --output, or --like TRACE")
@@ -137,12 +136,17 @@ def synth(
         )
 
 
-def _read(source: str, **options: Any) -> Workload:
-    from kvtui.cli.reading import Reading
+def _read(source: str, options: dict[str, Any]) -> Workload:
+    from kvtui.cli.build import workload_of
+
+    return workload_of({"trace": source, **options})
+
+
+def _like(source: str) -> Workload:
+    from kvtui.cli.progress import Progress
     from kvtui.traces import load
 
-    with Reading() as reading:
-        return load(source, progress=reading, **options)
+    return load(source, progress=Progress("reading").bytes)
 
 
 def _by_name(target: str) -> str:

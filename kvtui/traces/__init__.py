@@ -100,8 +100,8 @@ def load(
     the trace's block ids stand for where it does not say so itself. Failed requests (no prompt or no output)
     are left out and counted unless `keep_failed`, answers out of a gateway's own cache unless `keep_cached`.
     `run` is the run to read where a file holds several; `delta` adds to the prompts of later turns the
-    tokens of the turns before. `progress` is called now and then with the bytes read of a file and all
-    it has, or files of a directory. The other options are those of Shape.
+    tokens of the turns before. `progress` is called now and then with the bytes read and all there
+    are. The other options are those of Shape.
 
     Raises TraceError where the source cannot be read as a trace, ConfigError for options out of range.
     """
@@ -147,9 +147,11 @@ def _read_all(directory: str, options: Options, progress: Progress | None) -> Wo
     parts: list[Workload] = []
     others: list[str] = []
     files = files_in(directory)
-    for number, path in enumerate(files):
+    done, total = 0, sum(files.values())
+    for path, size in files.items():
         if progress:
-            progress(number, len(files))
+            progress(done, total)
+        done += size
         try:
             parts.append(_read(path, options, None))
         except TraceError:

@@ -23,11 +23,11 @@ def is_directory(where: str) -> bool:
         return False
 
 
-def files_in(where: str) -> list[str]:
-    """All files below a directory in order of name, hidden ones not among them."""
+def files_in(where: str) -> dict[str, int]:
+    """All files below a directory in order of name, hidden ones not among them, and their sizes in bytes."""
     folder = Path(where)
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return [str(path) for path in sorted(found) if not _hidden(path.relative_to(folder))]
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path): path.stat().st_size for path in found if not _hidden(path.relative_to(folder))}
 
 
 def _hidden(path: Path) -> bool:

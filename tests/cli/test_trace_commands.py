@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kvtui.cli.app import app
-from kvtui.cli.reading import line
+from kvtui.cli.traceoptions import LOADED
 from kvtui.errors import ConfigError
 from kvtui.traces import load
 from kvtui.traces.convert import FORMATS
@@ -26,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["trace", *arguments], catch_exceptions=False)
+    return CliRunner().invoke(app, ["trace", *arguments], catch_exceptions=False, standalone_mode=False)
 
 
 def test_convert_by_name_and_back(folder: Path) -> None:
@@ -59,6 +60,23 @@ def test_nothing_is_overwritten(folder: Path) -> None:
     with pytest.raises(ConfigError, match="which format"):
         run("convert", "requests.csv", "a.parquet")
     assert (folder / "requests.csv").read_text() == CSV
+
+
+def test_options_of_reading_hold_here() -> None:
+    run("convert", "requests.csv", "a.csv", "--rate", "2", "--burstiness", "0.5", "--max-gap", "0.01")
+    assert load("a.csv").arrival_ns.tolist() == [0, 10_000_000]
+    run("convert", "requests.csv", "b.csv", "--start", "1", "--scale-rate", "2")
+    assert load("b.csv").prompt.tolist() == [200]
+
+
+def test_every_parameter_of_load_has_an_option() -> None:
+    parameters = inspect.signature(load).parameters
+    assert set(LOADED.values()) == set(parameters) - {"source", "seed", "progress"}
+
+
+def test_bundled_workloads_convert_too() -> None:
+    assert run("convert", "chat", "chat.jsonl", "--limit", "20").exit_code == 0
+    assert len(load("chat.jsonl")) == 20
 
 
 def test_anonymise_drops_names(folder: Path) -> None:
@@ -104,9 +122,3 @@ def test_formats_offered_are_those_there_are() -> None:
     from kvtui.cli.traces import FORMATS as offered
 
     assert set(offered) == set(FORMATS)
-
-
-def test_progress_has_share_rate_and_estimate() -> None:
-    text = line(25_000_000, 100_000_000, seconds=2.0)
-    assert text == "reading [#######.......................] 25% 12 MB/s, 6 s left"
-    assert line(1, 4, seconds=1.0).endswith("25%, 3 s left")
