@@ -22,6 +22,7 @@ LOADED = {
     "rate": "rate",
     "burstiness": "burstiness",
     "run_number": "run",
+    "time_unit": "time_unit",
     "delta": "delta",
     "keep_failed": "keep_failed",
     "keep_cached": "keep_cached",
@@ -40,6 +41,9 @@ OPTIONS = (
     click.option("--rate", type=float, metavar="X", help="X requests a second in place of arrivals."),
     click.option("--burstiness", type=float, metavar="X", help="Of --rate: 1 = Poisson, below 1 burstier."),
     click.option("--run", "run_number", type=click.IntRange(1), metavar="N", help="Which run of the file."),
+    click.option(
+        "--time-unit", type=click.Choice(["s", "ms", "us", "ns"]), help="What bare times count, if in doubt."
+    ),
     click.option("--delta", is_flag=True, help="Later turns hold only what is new."),
     click.option("--keep-failed", is_flag=True, help="Keep rows without an answer as prefill only."),
     click.option("--keep-cached", is_flag=True, help="Keep answers out of a gateway's own cache."),

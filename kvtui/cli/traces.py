@@ -112,7 +112,8 @@ def synth(
     kvtui trace synth out.jsonl --prompt 400 --output 150 --turns 5 --prefix-groups 8 --prefix-tokens 1024
     """
     from kvtui.errors import ConfigError
-    from kvtui.traces.synth import Plan, Quantiles, closeness, synthesise
+    from kvtui.traces.quantiles import Quantiles
+    from kvtui.traces.synth import Plan, closeness, synthesise
 
     model = _like(like) if like else None
     lengths = [Quantiles.parse(text) if text else model for text in (prompt, output)]

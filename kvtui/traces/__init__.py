@@ -34,9 +34,9 @@ from kvtui.traces import (
     weka,
 )
 from kvtui.traces.directory import files_in, is_directory, together
-from kvtui.traces.draft import Options
 from kvtui.traces.loader import Loader
 from kvtui.traces.loader import sample as sample_of
+from kvtui.traces.options import Options
 from kvtui.traces.refuse import unknown
 from kvtui.traces.shape import Shape, cut, shaped
 from kvtui.traces.source import Progress, open_source
@@ -81,6 +81,7 @@ def load(
     keep_failed: bool = False,
     keep_cached: bool = False,
     run: int | None = None,
+    time_unit: str | None = None,
     delta: bool = False,
     rate: float | None = None,
     burstiness: float | None = None,
@@ -99,7 +100,8 @@ def load(
     window, a sample or shuffling the limit counts what is left of these. `block_size` says how many tokens
     the trace's block ids stand for where it does not say so itself. Failed requests (no prompt or no output)
     are left out and counted unless `keep_failed`, answers out of a gateway's own cache unless `keep_cached`.
-    `run` is the run to read where a file holds several; `delta` adds to the prompts of later turns the
+    `run` is the run to read where a file holds several; `time_unit` (s, ms, us or ns) is what bare times
+    count where the format leaves room for doubt; `delta` adds to the prompts of later turns the
     tokens of the turns before. `progress` is called now and then with the bytes read and all there
     are. The other options are those of Shape.
 
@@ -112,6 +114,7 @@ def load(
         keep_failed=keep_failed,
         keep_cached=keep_cached,
         run=run,
+        time_unit=time_unit,
         delta=delta,
     )
     shape = Shape(

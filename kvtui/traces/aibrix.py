@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvtui.traces.clock import MS
-from kvtui.traces.draft import Names, Options
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.leftout import rows as counted
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source

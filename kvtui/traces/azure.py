@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvtui.traces.draft import Draft, Names, Options
+from kvtui.traces.draft import Draft
 from kvtui.traces.fields import numbers
 from kvtui.traces.leftout import rows
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.source import Source
 from kvtui.traces.table import Table
 from kvtui.traces.workload import Workload

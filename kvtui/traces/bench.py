@@ -8,11 +8,11 @@ from itertools import zip_longest
 from typing import Any
 
 from kvtui.traces.clock import S
-from kvtui.traces.draft import Names, Options
 from kvtui.traces.fields import BILLION
 from kvtui.traces.gather import Row, gather
 from kvtui.traces.leftout import rows as counted
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.records import records
 from kvtui.traces.source import Source
 from kvtui.traces.workload import Workload

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kvtui.traces.draft import Draft, Names, Options
+from kvtui.traces.draft import Draft
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source
 from kvtui.traces.table import Table

@@ -3,61 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
-from kvtui.errors import ConfigError
 from kvtui.traces.clock import UNITS, Clock, S, unit_of
 from kvtui.traces.columns import Columns
 from kvtui.traces.fields import Bools, Numbers, Values, numbers
 from kvtui.traces.kept import Kept
 from kvtui.traces.leftout import NO_OUTPUT, NO_PROMPT, NO_TOKENS, NOT_AN_OBJECT, Tally, rows, told
 from kvtui.traces.notes import note_on_prompts, notes_on_time
+from kvtui.traces.options import MOST_TOKENS, Names, Options
 from kvtui.traces.source import Source
 from kvtui.traces.workload import Ints
 
 NO_TIMES = "no arrival times: all requests arrive at time 0 (--rate spaces them)"
-MOST_TOKENS = 2**31 - 1  # a larger count is a mistake, not a request
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to read: at most `limit` requests behind the first `skip`, the block size, failed rows too.
-
-    `keep_cached` keeps answers out of a gateway's own cache, `run` is the run to read where a file holds
-    several, `unit` the nanoseconds that bare times count, `delta` says that prompts of later turns lack their
-    history.
-    """
-
-    limit: int | None = None
-    skip: int = 0
-    block_size: int | None = None
-    keep_failed: bool = False
-    keep_cached: bool = False
-    run: int | None = None
-    unit: int | None = None
-    delta: bool = False
-
-    def __post_init__(self) -> None:
-        """Raises ConfigError for values that make no sense."""
-        least = {"limit": 1, "skip": 0, "block_size": 1, "run": 1}
-        for option, smallest in least.items():
-            value = getattr(self, option)
-            if value is not None and not smallest <= value <= MOST_TOKENS:
-                name = option.replace("_", " ")
-                raise ConfigError(
-                    f"the {name} of a trace cannot be {value}.", hint=f"give {smallest} or more"
-                )
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What the file calls its columns, for messages; `time` is None where it has no arrivals."""
-
-    time: str | None
-    prompt: str
-    output: str
 
 
 class Draft:

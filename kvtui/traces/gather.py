@@ -10,8 +10,9 @@ import numpy as np
 
 from kvtui.traces.clock import S
 from kvtui.traces.columns import Columns
-from kvtui.traces.draft import Draft, Names, Options
+from kvtui.traces.draft import Draft
 from kvtui.traces.leftout import NOT_AN_OBJECT
+from kvtui.traces.options import Names, Options
 from kvtui.traces.source import Source
 
 _BATCH = 1024

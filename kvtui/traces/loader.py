@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
-from kvtui.traces.draft import Options
+from kvtui.traces.options import Options
 from kvtui.traces.records import begins_json, records
 from kvtui.traces.source import Source
 from kvtui.traces.table import Table

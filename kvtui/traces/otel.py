@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvtui.traces.clock import NS
-from kvtui.traces.draft import Names, Options
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.leftout import rows as counted
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, inside, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kvtui.traces.clock import MS, NS, US, S
-from kvtui.traces.draft import Draft, Names, Options
+from kvtui.traces.draft import Draft
 from kvtui.traces.fields import numbers
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, batches, inside
 from kvtui.traces.source import Source
 from kvtui.traces.table import Table

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kvtui.traces.clock import S
-from kvtui.traces.draft import Names, Options
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, inside, items, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvtui.traces.clock import S
-from kvtui.traces.draft import Names, Options
 from kvtui.traces.gather import Row, gather
 from kvtui.traces.leftout import rows as counted
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, inside, records
 from kvtui.traces.source import Source
 from kvtui.traces.workload import Workload

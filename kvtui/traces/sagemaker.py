@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from kvtui.traces.draft import Names, Options
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, inside, records
 from kvtui.traces.source import Source
 from kvtui.traces.workload import Workload

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kvtui.traces.clock import NS
-from kvtui.traces.draft import Names, Options
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source

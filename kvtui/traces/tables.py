@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kvtui.traces.clock import S
-from kvtui.traces.draft import Draft, Names, Options
+from kvtui.traces.draft import Draft
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source
 from kvtui.traces.table import Table

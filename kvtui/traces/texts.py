@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvtui.traces.draft import Names, Options
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, records
 from kvtui.traces.source import Source
 from kvtui.traces.text import ESTIMATED, IDENTIFIED, TokenChains, messages_of, tokens_of

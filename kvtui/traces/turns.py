@@ -9,10 +9,10 @@ from decimal import Decimal, InvalidOperation
 from kvtui.traces.blocks import identify, is_block_size
 from kvtui.traces.chains import BlockIds
 from kvtui.traces.clock import MS
-from kvtui.traces.draft import Names, Options
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
 from kvtui.traces.mooncake import BLOCK
+from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, inside, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source
@@ -43,7 +43,7 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
     timed = sample.has(_TIME) or any(sample.has(wait) for wait in _WAITS)
     names = Names(_TIME if timed else None, _PROMPT, _OUTPUT)
     found = _rows(source, _Turns(delta=options.delta))
-    columns = gather(source, options, names, found, unit=options.unit or MS, keep=kept.keep)
+    columns = gather(source, options, names, found, unit=MS, keep=kept.keep)
     said = [_FROM_ARRIVAL] if any(sample.has(wait) for wait in _WAITS) else []
     if kept.sessions.known:
         said.append(_DELTA if options.delta else _WHOLE)

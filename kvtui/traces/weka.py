@@ -8,11 +8,11 @@ from typing import Any
 from kvtui.traces.blocks import identify, is_block_size
 from kvtui.traces.chains import BlockIds
 from kvtui.traces.clock import S
-from kvtui.traces.draft import Names, Options
 from kvtui.traces.fields import BILLION, numbers
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.leftout import rows as counted
 from kvtui.traces.loader import Sample
+from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, records
 from kvtui.traces.source import Source
 from kvtui.traces.workload import Workload

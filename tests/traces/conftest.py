@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,10 @@ Read = Callable[..., Workload]
 def read(tmp_path: Path) -> Read:
     """Write text or bytes to a file and load it; `name` is the file's."""
 
-    def load_text(content: str | bytes, *, name: str = "trace", **options: int | bool | None) -> Workload:
+    def load_text(content: str | bytes, *, name: str = "trace", **options: Any) -> Workload:
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return load(str(path), **options)  # type: ignore[arg-type]
+        return load(str(path), **options)
 
     return load_text
 

@@ -10,7 +10,7 @@ import json
 import numpy as np
 import pytest
 
-from kvtui.errors import TraceError
+from kvtui.errors import ConfigError, TraceError
 from kvtui.traces import Workload, load, table
 from kvtui.traces.info import hit_rate_ceiling
 from tests.traces.conftest import Read
@@ -130,6 +130,17 @@ def test_columns_under_other_names(read: Read, header: str, arrival_ns: int) -> 
 def test_seconds_are_assumed_for_small_times_and_said_with_their_effect(read: Read) -> None:
     workload = read("t,prompt,output\n0,7,8\n330,9,10\n")
     assert "t counts seconds: 330 s for 2 requests" in workload.assumed
+
+
+def test_a_unit_that_is_given_counts(read: Read) -> None:
+    rows = mooncake({"input_length": 7}, {"input_length": 7, "timestamp": 4})
+    assert read(rows).span_s == 0.004
+    workload = read(rows, time_unit="s")
+    assert workload.span_s == 4
+    assert "timestamp counts seconds: 4 s for 2 requests" in workload.assumed
+    assert read("t_ms,prompt,output\n0,7,8\n330,9,10\n", time_unit="s").span_s == 0.33  # its name says it
+    with pytest.raises(ConfigError, match="'h' is no unit of time"):
+        read(rows, time_unit="h")
 
 
 def test_without_arrivals_all_come_at_once(read: Read) -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kvtui.errors import ConfigError
 from kvtui.traces.info import hit_rate_ceiling, info
-from kvtui.traces.synth import UNIT, Plan, Quantiles, closeness, synthesise
+from kvtui.traces.quantiles import Quantiles
+from kvtui.traces.synth import UNIT, Plan, closeness, synthesise
 from tests.traces.conftest import Read
 
 PROMPT = Quantiles.parse("p50=800,p90=3000,p99=8000")
