@@ -12,6 +12,7 @@ from kvtui.counters import CounterReader
 from kvtui.engine import Engine
 from kvtui.frame import Event, EventKind, Frame, RunningRow, WaitingRow
 from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.ops import Op, OpKind, OpLog
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.plan import Plan
@@ -21,12 +22,13 @@ from kvtui.units import PS_PER_S, seconds
 EVENTS = 500  # kept
 POINTS = 512  # of the batch history, before every second one is dropped
 PS_PER_MS = PS_PER_S // 1000
+Manager = PagedMemoryManager | GroupedMemoryManager | ContiguousMemoryManager
 
 
 class Camera:
     """Watches an engine from its start; `frame()` is a picture of now, at a cost of what is on it."""
 
-    def __init__(self, engine: Engine, manager: PagedMemoryManager | ContiguousMemoryManager) -> None:
+    def __init__(self, engine: Engine, manager: Manager) -> None:
         self._engine = engine
         self._manager = manager
         self._log = manager.log = OpLog()
@@ -125,7 +127,7 @@ class Camera:
             yield RunningRow(r.number, r.prompt, generated, r.output, stored, self._held(r))
 
     def _held(self, request: Request) -> int:
-        return request.reserved or len(request.table) * self._manager.block_size
+        return request.reserved or request.blocks_held * self._manager.block_size
 
 
 def _evictor(ops: list[Op]) -> int:

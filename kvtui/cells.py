@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kvtui.frame import Cell, Cells
 from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.ops import Op, OpKind
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.request import Request
@@ -30,10 +31,14 @@ class CellMirror(Protocol):
 
 
 class PagedCells:
-    """Mirror of a block pool: touched ids only; fill is derived, since only last blocks are partial."""
+    """Mirror of a block pool: touched ids only; fill is derived, since only last blocks are partial. Behind
+    them can stand blocks for drafts, which hold nothing yet."""
 
-    def __init__(self, manager: PagedMemoryManager) -> None:
+    def __init__(self, manager: PagedMemoryManager | GroupedMemoryManager) -> None:
         self._size = manager.block_size
+        self._sizes = [self._size]  # tokens a block, in each group
+        if isinstance(manager, GroupedMemoryManager):
+            self._sizes = [group.size for group in manager.groups]
         blocks = manager.blocks
         self._state = np.zeros(blocks, np.uint8)
         self._owner = np.full(blocks, -1, np.int32)
@@ -58,21 +63,26 @@ class PagedCells:
     def cells(self, running: Iterable[Request], wanted: Request | None, step: int) -> Cells:
         batch = list(running)
         stored = np.where(self._state >= Cell.CACHED, self._size, 0).astype(np.int32)
-        partial = [
-            (r.table[-1] - 1, r.stored(step) - (len(r.table) - 1) * self._size) for r in batch if r.table
-        ]
+        partial = [last for r in batch for last in self._last_blocks(r, r.stored(step))]
         if partial:
             ids, fill = np.array(partial).T
             stored[ids] = fill
         refs = np.minimum(self._refs, 255).astype(np.uint8)
         return _frozen(self._state.copy(), self._owners(batch), stored, refs)
 
+    def _last_blocks(self, request: Request, stored: int) -> Iterator[tuple[int, int]]:
+        """Blocks (from 0) of a request that are not full, and the slots filled in each."""
+        for size, table in zip(self._sizes, request.all_tables, strict=True):
+            for at in range(stored // size, len(table)):
+                if table[at]:
+                    yield table[at] - 1, max(stored - at * size, 0) * self._size // size
+
     def _owners(self, batch: list[Request]) -> NDArray[np.int32]:
         """A shared block whose first owner has gone belongs to the oldest that still holds it."""
         owner = self._owner.copy()
         if (owner == HEIR).any():
             for request in reversed(batch):
-                ids = np.array(request.table, np.int64) - 1
+                ids = np.array([b for table in request.all_tables for b in table if b], np.int64) - 1
                 owner[ids[self._owner[ids] == HEIR]] = request.number
         return owner
 
@@ -108,9 +118,9 @@ class RegionCells:
         return _frozen(state, owner, stored, (owner >= 0).astype(np.uint8))
 
 
-def mirror_of(manager: PagedMemoryManager | ContiguousMemoryManager) -> CellMirror:
+def mirror_of(manager: PagedMemoryManager | GroupedMemoryManager | ContiguousMemoryManager) -> CellMirror:
     """The mirror that understands a manager."""
-    return PagedCells(manager) if isinstance(manager, PagedMemoryManager) else RegionCells(manager)
+    return RegionCells(manager) if isinstance(manager, ContiguousMemoryManager) else PagedCells(manager)
 
 
 def _frozen(

@@ -91,7 +91,7 @@ class DecisionLog:
         """Block tables of the batch and what changed in them."""
         pairs = {}
         for request in batch:
-            now = tables_of(request)
+            now = request.all_tables
             was = [[] for _ in now] if request in admitted else self._before[request.number]
             pairs[self._ids[request.number]] = list(zip(now, was, strict=True))
         lengths = {id: [len(t) for t, _ in pair] for id, pair in pairs.items()}
@@ -142,7 +142,7 @@ class DecisionLog:
         if not self._told and isinstance(self._manager, GroupedMemoryManager):
             self._line["groups"] = list(map(_described, self._manager.groups))
             self._told = True
-        self._before = {r.number: list(map(list, tables_of(r))) for r in scheduler.running.values()}
+        self._before = {r.number: list(map(list, r.all_tables)) for r in scheduler.running.values()}
         self.lines.append(self._line)
 
     def _drafting(self, engine: Engine, plan: Plan) -> dict[str, dict[str, int]]:
@@ -181,11 +181,6 @@ class DecisionLog:
     def _usage(self) -> float:
         blocks = self._manager.blocks
         return 1.0 - self._manager.free_blocks / blocks if blocks else 0
-
-
-def tables_of(request: Request) -> list[list[int]]:
-    """The block table of every group."""
-    return request.tables or [request.table]
 
 
 def _growth(before: Counters, now: Counters) -> dict[str, int]:

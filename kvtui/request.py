@@ -130,6 +130,11 @@ class Request:
         return self.prompt + self.generated
 
     @property
+    def all_tables(self) -> list[list[int]]:
+        """The block table of every group; of one group, where nobody tells groups apart."""
+        return self.tables or [self.table]
+
+    @property
     def blocks_held(self) -> int:
         """Blocks in its tables, shared ones included."""
         return sum(b > 0 for t in self.tables for b in t) if self.tables else len(self.table)

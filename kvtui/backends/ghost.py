@@ -8,21 +8,24 @@ and every scheduled request reads its whole context back through its block table
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtui.engine import Engine
+from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.ops import Op, OpKind, OpLog
+from kvtui.memory.protocol import MemoryManager
 from kvtui.plan import Plan
-from kvtui.request import Request
+from kvtui.request import Phase, Request
 
 Contents = NDArray[np.int64]
 POISON = -1  # of a slot that nobody has written since its block was handed out
 
 
 class GhostPool:
-    """Contents of `blocks` blocks of `block_size` slots; ids as in block tables (0 or 1 based alike)."""
+    """Contents of `blocks` blocks of `block_size` slots at most; ids as in block tables (0 or 1 based)."""
 
     def __init__(self, blocks: int, block_size: int) -> None:
         self._slots = np.full((blocks + 1, block_size), POISON, np.int64)
@@ -37,15 +40,25 @@ class GhostPool:
                 source, target = blocks
                 self._slots[target] = self._slots[source]
 
-    def write(self, rows: list[int], start: int, contents: Contents) -> None:
-        """Store tokens [start, start + len(contents)) of a request whose units are `rows`."""
-        at = np.arange(start, start + len(contents))
-        self._slots[np.asarray(rows)[at // self._size], at % self._size] = contents
+    def write(self, rows: list[int], start: int, contents: Contents, *, size: int | None = None) -> None:
+        """Store tokens [start, start + len(contents)) of a request whose units are `rows`, of `size` tokens
+        where not the widest."""
+        at, size = np.arange(start, start + len(contents)), size or self._size
+        self._slots[np.asarray(rows, np.int64)[at // size], at % size] = contents
 
-    def read(self, rows: list[int], upto: int) -> Contents:
-        """What tokens [0, upto) of a request read."""
-        at = np.arange(upto)
-        return self._slots[np.asarray(rows, np.int64)[at // self._size], at % self._size]
+    def read(self, rows: list[int], upto: int, *, start: int = 0, size: int | None = None) -> Contents:
+        """What tokens [start, upto) of a request read."""
+        at, size = np.arange(start, upto), size or self._size
+        return self._slots[np.asarray(rows, np.int64)[at // size], at % size]
+
+
+class View(NamedTuple):
+    """Memory of a request as one group of layers sees it."""
+
+    rows: list[int]  # physical units in logical order
+    size: int  # tokens a unit
+    salt: int  # what tells its contents from those of other groups
+    window: int | None = None  # tokens that are looked at; None = all
 
 
 class Mismatch(AssertionError):
@@ -59,7 +72,7 @@ class GhostObserver:
     def __init__(self, engine: Engine, truth: Callable[[Request], Contents]) -> None:
         manager = engine.manager
         self._log = manager.log = OpLog()
-        self._pool = GhostPool(manager.blocks, manager.block_size)
+        self._pool = GhostPool(manager.blocks, max(size for size, _ in _groups(manager)))
         self._truth = truth
         self.reads = 0  # slots compared
         engine.observer = self
@@ -86,26 +99,48 @@ class GhostObserver:
             else:
                 chunks[request] = request.stored(plan.step), plan.steps
         for request, (start, n) in chunks.items():
-            self._pool.write(rows(engine, request), start, self._truth(request)[start : start + n])
+            for view in views(engine, request):
+                contents = self._truth(request)[start : start + n] + view.salt
+                self._pool.write(view.rows, start, contents, size=view.size)
         for request, (start, n) in chunks.items():
-            self._check(engine, request, start + n)
+            self._check(engine, request, start, start + n)
 
     def updated(self, engine: Engine, plan: Plan) -> None:
         self._pool.replay(self._log.drain())
+        for request, n in plan.rejected.items():
+            if request.phase is Phase.RUNNING and not request.inflight:
+                for view in views(engine, request):
+                    wrong = np.full(n, POISON, np.int64)
+                    self._pool.write(view.rows, request.computed, wrong, size=view.size)
 
-    def _check(self, engine: Engine, request: Request, upto: int) -> None:
-        got = self._pool.read(rows(engine, request), upto)
-        wrong = np.flatnonzero(got != self._truth(request)[:upto])
-        self.reads += upto
-        if len(wrong):
-            raise Mismatch(f"request {request.number} reads a wrong slot at token {wrong[0]}")
+    def _check(self, engine: Engine, request: Request, start: int, upto: int) -> None:
+        truth = self._truth(request)[:upto]  # drafts past the last token mean nothing
+        for rows, size, salt, window in views(engine, request):
+            first = 0 if window is None else max(0, start - window + 1)
+            got = self._pool.read(rows, len(truth), start=first, size=size)
+            wrong = np.flatnonzero(got != truth[first:] + salt)
+            self.reads += len(got)
+            if len(wrong):
+                raise Mismatch(f"request {request.number} reads a wrong slot at token {first + wrong[0]}")
 
 
-def rows(engine: Engine, request: Request) -> list[int]:
-    """Physical units of a request in logical order."""
+def views(engine: Engine, request: Request) -> list[View]:
+    """The memory of a running request, once for each group of layers."""
+    size = engine.manager.block_size
     if request.reserved:
-        return list(range(request.taken, request.taken + request.reserved // engine.manager.block_size))
-    return request.table
+        return [View(list(range(request.taken, request.taken + request.reserved // size)), size, 0)]
+    groups = _groups(engine.manager)
+    return [
+        View(table, size, salt, window)
+        for salt, (table, (size, window)) in enumerate(zip(request.all_tables, groups, strict=True))
+    ]
+
+
+def _groups(manager: MemoryManager) -> list[tuple[int, int | None]]:
+    """Tokens a block and window of each group of layers."""
+    if isinstance(manager, GroupedMemoryManager):
+        return [(group.size, group.window) for group in manager.groups]
+    return [(manager.block_size, None)]
 
 
 def contents_of(request: Request, block_size: int) -> Contents:
