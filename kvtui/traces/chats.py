@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kvtui.traces import plain
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
-from kvtui.traces.records import records
+from kvtui.traces.records import Record, inside, records
 from kvtui.traces.source import Source
 from kvtui.traces.text import ESTIMATED, IDENTIFIED, TokenChains, tokens_of, words_of
 from kvtui.traces.workload import Workload
@@ -23,10 +24,20 @@ _TIMES = ("timestamp", "create_time", "created")
 
 
 def matches(sample: Sample) -> bool:
-    """A list of turns under one of its names, the questions and answers of a conversation."""
-    if sample.tabular or sample.has("timestamp", "session_id"):
+    """A list of turns under one of its names, and no token counts beside it.
+
+    A list named `messages` may be a request as well: it is a conversation if its last turn is an answer.
+    """
+    if sample.tabular or plain.matches(sample):
         return False
-    return any(_turns(record) is not None for record in sample.records)
+    return any(_is_conversation(record) for record in sample.records)
+
+
+def _is_conversation(record: Record) -> bool:
+    turns = _turns(record)
+    if turns is None or any(isinstance(record.get(key), list) for key in _LISTS[:-1]):
+        return turns is not None
+    return bool(turns) and _role(turns[-1]) in _ANSWERERS
 
 
 def read(source: Source, sample: Sample, options: Options) -> Workload:
@@ -55,14 +66,14 @@ def _rows(source: Source, timed: str | None) -> Iterator[Row]:
         yield from found or [Row(line, why="a conversation without a question that has an answer")]
 
 
-def _requests(line: int, record: dict[str, Any], timed: str | None) -> Iterator[Row]:
+def _requests(line: int, record: Record, timed: str | None) -> Iterator[Row]:
     """One for each user turn that is followed by an answer; the prompt is all turns before the answer."""
     before: list[str] = []
     asked = False
     for turn in _turns(record) or []:
         if not isinstance(turn, dict):
             continue
-        role = str(turn.get("from") or turn.get("role") or "").lower()
+        role = _role(turn)
         tokens = tokens_of(words_of(turn.get("value") or turn.get("content")))
         if asked and role in _ANSWERERS and tokens:
             yield Row(
@@ -72,13 +83,17 @@ def _requests(line: int, record: dict[str, Any], timed: str | None) -> Iterator[
         before = before + tokens
 
 
-def _turns(record: dict[str, Any]) -> list[Any] | None:
+def _turns(record: Record) -> list[Any] | None:
     """The list of turns, judged by its first item; an empty list is one too."""
     for key in _LISTS:
         turns = record.get(key)
         if isinstance(turns, list) and all(_is_turn(turn) for turn in turns[:1]):
             return turns
     return None
+
+
+def _role(turn: object) -> str:
+    return str(inside(turn, "from") or inside(turn, "role") or "").lower()
 
 
 def _is_turn(turn: object) -> bool:

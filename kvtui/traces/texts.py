@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kvtui.traces import plain
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
@@ -22,8 +23,8 @@ _TIMES = ("timestamp", "arrival_time", "created")
 
 
 def matches(sample: Sample) -> bool:
-    """Text under a name for prompts, and the answer or its length beside it."""
-    if sample.tabular or not sample.records:
+    """Text under a name for prompts, the answer or its length beside it, and no token counts."""
+    if sample.tabular or plain.matches(sample):
         return False
     return any(_prompt(record) and _answer(record) is not None for record in sample.records)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -122,3 +124,33 @@ def test_formats_offered_are_those_there_are() -> None:
     from kvtui.cli.traces import FORMATS as offered
 
     assert set(offered) == set(FORMATS)
+
+
+@pytest.mark.parametrize("to", [name for name, format in FORMATS.items() if format.identity])
+def test_the_same_trace_in_another_format_runs_the_same(to: str) -> None:
+    """A trace whose prompts share whole blocks: every lane must do exactly what it did."""
+    lengths = "--prompt 300 --output p50=80,p99=200 --prefix-groups 3 --prefix-tokens 160"
+    run("synth", "one.jsonl", *f"{lengths} --rate 8 --requests 60".split())
+    run("convert", "one.jsonl", "other.jsonl", "--to", to)
+    first, second = (lanes(name) for name in ("one.jsonl", "other.jsonl"))
+    assert first == second
+    assert any(lane["prefix"] for lane in first)
+
+
+def lanes(name: str) -> list[dict[str, Any]]:
+    command = [
+        "run",
+        name,
+        "--headless",
+        "--json",
+        "--blocks",
+        "300",
+        "--lane",
+        "paged",
+        "--lane",
+        "contiguous",
+    ]
+    found: list[dict[str, Any]] = json.loads(CliRunner().invoke(app, command, standalone_mode=False).stdout)[
+        "lanes"
+    ]
+    return found

@@ -122,6 +122,27 @@ def test_lmsys_has_none(read: Read) -> None:
     assert read(lines({"conversation_id": "x", "conversation": turns})).format == "lmsys-chat"
 
 
+@pytest.mark.parametrize("text", ["messages", "prompt"])
+def test_counts_are_preferred_to_text(read: Read, text: str) -> None:
+    turns = [{"role": "user", "content": "a b"}, {"role": "assistant", "content": "c"}]
+    value: object = turns if text == "messages" else "a b"
+    row = {text: value, "usage": {"prompt_tokens": 40, "completion_tokens": 5}, "output_tokens": 5}
+    workload = read(lines(row))
+    assert lengths(workload) == [(40, 5)]
+    assert not workload.estimated
+
+
+def test_messages_without_an_answer_are_a_request(read: Read) -> None:
+    turns = [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b"},
+        {"role": "user", "content": "c d"},
+    ]
+    with pytest.raises(TraceError, match="'messages' holds text, and there are no token counts"):
+        read(lines({"messages": turns, "session_id": "s", "timestamp": 1}))
+    assert lengths(read(lines({"messages": turns, "max_tokens": 9}))) == [(4, 9)]
+
+
 # Benchmark results
 
 
