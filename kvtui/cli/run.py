@@ -94,8 +94,9 @@ def run(**options: Any) -> int:
     experiment = experiment_of(options)
     if options["headless"]:
         return _headless(experiment, as_json=options["as_json"])
-    from kvtui.tui.terminal import terminal_problem
+    from kvtui.tui.terminal import keys_from_the_terminal, terminal_problem
 
+    keys_from_the_terminal()
     problem = terminal_problem()
     if problem:
         print(f"kvtui: {NO_TERMINAL.format(problem)}", file=sys.stderr)

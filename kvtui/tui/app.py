@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from textual.binding import Binding
 from textual.screen import Screen
 
 from kvtui.experiment import Experiment
-from kvtui.tui import guard, spanfix
+from kvtui.tui import crash, guard, spanfix
 from kvtui.tui.mainscreen import MainScreen
 from kvtui.tui.screenshot import save
 from kvtui.tui.stage import Stage
@@ -108,6 +109,10 @@ class KvtuiApp(App[int]):
 
     # ---- a clean end
 
+    def _fatal_error(self) -> None:
+        """Instead of a traceback with everybody's values on the screen; `show` tells what happened."""
+        self._close_messages_no_wait()
+
     def leave(self, code: int) -> None:
         """End with an exit code, the terminal restored."""
         self.exit(code, return_code=code)
@@ -125,8 +130,16 @@ def guarded(app: KvtuiApp) -> Iterator[None]:
 
 
 async def show(app: KvtuiApp, *, mouse: bool) -> int:
-    """Run the screen to its end; gives the exit code."""
+    """Run the screen to its end; gives the exit code, 1 after an error of our own."""
     spanfix.apply()
-    with guarded(app):
-        await app.run_async(mouse=mouse)
+    error: Exception | None
+    try:
+        with guarded(app):
+            await app.run_async(mouse=mouse)
+        error = app._exception  # Textual keeps it for its tests, and gives no other way to it
+    except Exception as raised:
+        error = raised
+    if error is not None:
+        print(crash.report(error), file=sys.stderr)
+        return 1
     return app.return_code or 0

@@ -29,6 +29,24 @@ def terminal_problem(
     return None
 
 
+def keys_from_the_terminal(*, tty: str = "/dev/tty") -> bool:
+    """Read keys from the terminal where standard input was something else, a trace for one.
+
+    Call it when that has been read: from then on descriptor 0 is the terminal. Gives whether anything was
+    changed; nothing is where there is no terminal to read from or none to draw on.
+    """
+    stdin, stderr = sys.__stdin__, sys.__stderr__
+    if stdin is None or stdin.closed or stdin.isatty() or stderr is None or not stderr.isatty():
+        return False
+    try:
+        terminal = os.open(tty, os.O_RDWR)
+    except OSError:
+        return False
+    os.dup2(terminal, stdin.fileno())
+    os.close(terminal)
+    return True
+
+
 def ascii_only(stderr: TextIO | None = None) -> bool:
     """Whether the terminal's encoding has no block and line characters."""
     stderr = sys.__stderr__ if stderr is None else stderr

@@ -14,6 +14,7 @@ import termios
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +23,12 @@ class PtyRun:
     """A child on a terminal of its own; `output` is everything it has written so far."""
 
     def __init__(
-        self, *command: str, size: tuple[int, int] = (120, 36), env: Mapping[str, str] | None = None
+        self,
+        *command: str,
+        size: tuple[int, int] = (120, 36),
+        env: Mapping[str, str] | None = None,
+        stdin: BinaryIO | None = None,
+        cwd: Path = ROOT,
     ) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
@@ -31,10 +37,10 @@ class PtyRun:
         self._slave = slave
         self.process = subprocess.Popen(
             [sys.executable, *command],
-            stdin=slave,
+            stdin=slave if stdin is None else stdin,
             stdout=slave,
             stderr=slave,
-            cwd=ROOT,
+            cwd=cwd,
             env=base | {"TERM": "xterm-256color", "PYTHONPATH": str(ROOT)} | dict(env or {}),
             start_new_session=True,
             preexec_fn=_take_terminal,
@@ -100,4 +106,4 @@ class PtyRun:
 
 
 def _take_terminal() -> None:
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    fcntl.ioctl(2, termios.TIOCSCTTY, 0)

@@ -1,0 +1,45 @@
+"""A fault of ours: one sentence for the user, and a report in a file for whoever mends it."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+import traceback
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+from kvtui import __version__
+
+
+def report(error: BaseException) -> str:
+    """Write a report about `error` into the current folder, or where that cannot be done into that for
+    temporary files; gives the sentence that says so. No file is overwritten, and no value of the run is in it.
+    """
+    what = "".join(traceback.format_exception(error))
+    head = f"kvtui {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+    for folder in (Path.cwd, lambda: Path(tempfile.gettempdir())):
+        try:
+            path = _write(head + what, folder())
+        except OSError:
+            continue
+        return f"kvtui: an error of kvtui itself ended it ({_name(error)}); the report is in {path}"
+    return f"kvtui: an error of kvtui itself ended it ({_name(error)}), and no report could be written"
+
+
+def _name(error: BaseException) -> str:
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def _write(text: str, folder: Path) -> Path:
+    stem = f"kvtui-error-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    for number in count(1):
+        path = folder / (f"{stem}.txt" if number == 1 else f"{stem}-{number}.txt")
+        try:
+            with path.open("x", encoding="utf-8") as stream:
+                stream.write(text)
+        except FileExistsError:
+            continue
+        return path
+    raise AssertionError("there is always a next number")
