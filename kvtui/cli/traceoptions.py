@@ -24,6 +24,7 @@ LOADED = {
     "run_number": "run",
     "time_unit": "time_unit",
     "delta": "delta",
+    "tokenizer": "tokenizer",
     "keep_failed": "keep_failed",
     "keep_cached": "keep_cached",
     "trace_block_size": "block_size",
@@ -45,6 +46,7 @@ OPTIONS = (
         "--time-unit", type=click.Choice(["s", "ms", "us", "ns"]), help="What bare times count, if in doubt."
     ),
     click.option("--delta", is_flag=True, help="Later turns hold only what is new."),
+    click.option("--tokenizer", metavar="FILE", help="Count tokens of text with this tokenizer.json."),
     click.option("--keep-failed", is_flag=True, help="Keep rows without an answer as prefill only."),
     click.option("--keep-cached", is_flag=True, help="Keep answers out of a gateway's own cache."),
     click.option(

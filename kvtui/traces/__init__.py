@@ -83,6 +83,7 @@ def load(
     run: int | None = None,
     time_unit: str | None = None,
     delta: bool = False,
+    tokenizer: str | None = None,
     rate: float | None = None,
     burstiness: float | None = None,
     start_s: float | None = None,
@@ -102,7 +103,8 @@ def load(
     are left out and counted unless `keep_failed`, answers out of a gateway's own cache unless `keep_cached`.
     `run` is the run to read where a file holds several; `time_unit` (s, ms, us or ns) is what bare times
     count where the format leaves room for doubt; `delta` adds to the prompts of later turns the
-    tokens of the turns before. `progress` is called now and then with the bytes read and all there
+    tokens of the turns before. `tokenizer` is the path of a tokenizer.json that counts the tokens of text;
+    without it they are estimated. `progress` is called now and then with the bytes read and all there
     are. The other options are those of Shape.
 
     Raises TraceError where the source cannot be read as a trace, ConfigError for options out of range.
@@ -116,6 +118,7 @@ def load(
         run=run,
         time_unit=time_unit,
         delta=delta,
+        tokenizer=tokenizer,
     )
     shape = Shape(
         rate=rate,

@@ -12,7 +12,8 @@ from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source
-from kvtui.traces.text import ESTIMATED, messages_of, tokens_of
+from kvtui.traces.text import messages_of
+from kvtui.traces.tokenizer import Tokenizer, tokenizer_of
 from kvtui.traces.workload import Workload
 
 name = "aibrix"
@@ -30,7 +31,7 @@ def matches(sample: Sample) -> bool:
 
 
 def read(source: Source, sample: Sample, options: Options) -> Workload:
-    sessions, estimated = Sessions(), 0
+    sessions, estimated, tokenizer = Sessions(), 0, tokenizer_of(options)
 
     def keep(row: Row) -> None:
         nonlocal estimated
@@ -39,25 +40,25 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
         estimated += guessed
 
     names = Names("timestamp", _PROMPT[0], _OUTPUT[0])
-    columns = gather(source, options, names, _rows(source), unit=MS, keep=keep)
-    said = [f"{counted(estimated, 'prompt')} without a length. {ESTIMATED}"] if estimated else []
-    return sessions.workload(columns, name, assumed=said, estimated=bool(estimated))
+    columns = gather(source, options, names, _rows(source, tokenizer), unit=MS, keep=keep)
+    said = [f"{counted(estimated, 'prompt')} without a length. {tokenizer.said}"] if estimated else []
+    return sessions.workload(columns, name, assumed=said, estimated=estimated > 0 and tokenizer.estimated)
 
 
-def _rows(source: Source) -> Iterator[Row]:
+def _rows(source: Source, tokenizer: Tokenizer) -> Iterator[Row]:
     for line, record in records(source):
         requests = record.get("requests") if record is not None else None
         if record is None or not isinstance(requests, list):
             yield broken(line)
             continue
         for request in requests:
-            yield _row(line, record, request) if isinstance(request, dict) else broken(line)
+            yield _row(line, record, request, tokenizer) if isinstance(request, dict) else broken(line)
 
 
-def _row(line: int, record: Record, request: Record) -> Row:
+def _row(line: int, record: Record, request: Record, tokenizer: Tokenizer) -> Row:
     prompt = _first(request, _PROMPT)
     text = messages_of(request.get("prompt")) if prompt is None else None
-    length = len(tokens_of(text)) if text else prompt
+    length = len(tokenizer.cut(text)) if text else prompt
     more = (request.get("session_id"), text is not None)
     return Row(line, record.get("timestamp"), length, _first(request, _OUTPUT), more=more)
 

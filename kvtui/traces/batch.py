@@ -11,7 +11,8 @@ from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, inside, items, records
 from kvtui.traces.source import Source
-from kvtui.traces.text import ESTIMATED, IDENTIFIED, TokenChains, messages_of, tokens_of
+from kvtui.traces.text import IDENTIFIED, TokenChains, messages_of
+from kvtui.traces.tokenizer import Tokenizer, tokenizer_of
 from kvtui.traces.workload import Workload
 
 name = "openai-batch"
@@ -77,21 +78,24 @@ def _why(record: Record) -> str:
 
 
 def _input(source: Source, options: Options) -> Workload:
-    chains = TokenChains()
+    chains, tokenizer = TokenChains(), tokenizer_of(options)
     names = Names(None, "the text", "max_tokens")
-    columns = gather(source, options, names, _requests(source), keep=lambda row: chains.add(row.more))
-    said = [ESTIMATED, IDENTIFIED, "each answer is as long as max_tokens allows: real ones are shorter"]
-    return columns.workload("openai-batch-input", chains=chains.chains(columns), assumed=said, estimated=True)
+    columns = gather(
+        source, options, names, _requests(source, tokenizer), keep=lambda row: chains.add(row.more)
+    )
+    said = [tokenizer.said, IDENTIFIED, "each answer is as long as max_tokens allows: real ones are shorter"]
+    identity, estimated = chains.chains(columns), tokenizer.estimated
+    return columns.workload("openai-batch-input", chains=identity, assumed=said, estimated=estimated)
 
 
-def _requests(source: Source) -> Iterator[Row]:
+def _requests(source: Source, tokenizer: Tokenizer) -> Iterator[Row]:
     for line, record in records(source):
         if record is None:
             yield broken(line)
             continue
         body = record.get("body")
         text = next((found for key in _PROMPTS if (found := messages_of(inside(body, key)))), "")
-        tokens = tokens_of(text)
+        tokens = tokenizer.cut(text)
         limit = next((found for key in _LIMITS if (found := inside(body, key)) is not None), None)
         why = "" if limit is not None else "no max_tokens, so the length of the answer is not known"
         yield Row(line, None, len(tokens), limit, why=why, more=tokens)

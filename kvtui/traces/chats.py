@@ -11,7 +11,8 @@ from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, inside, records
 from kvtui.traces.source import Source
-from kvtui.traces.text import ESTIMATED, IDENTIFIED, TokenChains, tokens_of, words_of
+from kvtui.traces.text import IDENTIFIED, TokenChains, words_of
+from kvtui.traces.tokenizer import Tokenizer, tokenizer_of
 from kvtui.traces.workload import Workload
 
 name = "chats"
@@ -42,13 +43,16 @@ def _is_conversation(record: Record) -> bool:
 
 def read(source: Source, sample: Sample, options: Options) -> Workload:
     timed = next((key for key in _TIMES if sample.has(key)), None)
-    chains = TokenChains()
+    chains, tokenizer = TokenChains(), tokenizer_of(options)
     names = Names(timed, "the turns before", "the answer")
-    columns = gather(source, options, names, _rows(source, timed), keep=lambda row: chains.add(row.more))
-    said = [ESTIMATED, IDENTIFIED]
+    columns = gather(
+        source, options, names, _rows(source, timed, tokenizer), keep=lambda row: chains.add(row.more)
+    )
+    said = [tokenizer.said, IDENTIFIED]
     if timed:
         said.append(f"{timed} is when the last answer was stored: turns of a conversation arrive together")
-    return columns.workload(_format(sample), chains=chains.chains(columns), assumed=said, estimated=True)
+    identity, estimated = chains.chains(columns), tokenizer.estimated
+    return columns.workload(_format(sample), chains=identity, assumed=said, estimated=estimated)
 
 
 def _format(sample: Sample) -> str:
@@ -57,24 +61,24 @@ def _format(sample: Sample) -> str:
     return "lmsys-chat" if sample.has("conversation_id", "conversation") else "sharegpt"
 
 
-def _rows(source: Source, timed: str | None) -> Iterator[Row]:
+def _rows(source: Source, timed: str | None, tokenizer: Tokenizer) -> Iterator[Row]:
     for line, record in records(source):
         if record is None:
             yield broken(line)
             continue
-        found = list(_requests(line, record, timed))
+        found = list(_requests(line, record, timed, tokenizer))
         yield from found or [Row(line, why="a conversation without a question that has an answer")]
 
 
-def _requests(line: int, record: Record, timed: str | None) -> Iterator[Row]:
+def _requests(line: int, record: Record, timed: str | None, tokenizer: Tokenizer) -> Iterator[Row]:
     """One for each user turn that is followed by an answer; the prompt is all turns before the answer."""
-    before: list[str] = []
+    before: list[Any] = []
     asked = False
     for turn in _turns(record) or []:
         if not isinstance(turn, dict):
             continue
         role = _role(turn)
-        tokens = tokens_of(words_of(turn.get("value") or turn.get("content")))
+        tokens = tokenizer.cut(words_of(turn.get("value") or turn.get("content")))
         if asked and role in _ANSWERERS and tokens:
             yield Row(
                 line, record.get(timed) if timed else None, len(before), len(tokens), more=before + tokens

@@ -17,7 +17,7 @@ class Options:
 
     `keep_cached` keeps answers out of a gateway's own cache, `run` is the run to read where a file holds
     several, `time_unit` what bare times count where the format leaves room for doubt, `delta` says that
-    prompts of later turns lack their history.
+    prompts of later turns lack their history, `tokenizer` is the file of one that counts the tokens of text.
     """
 
     limit: int | None = None
@@ -28,6 +28,7 @@ class Options:
     run: int | None = None
     time_unit: str | None = None
     delta: bool = False
+    tokenizer: str | None = None
 
     @property
     def unit(self) -> int | None:

@@ -10,7 +10,8 @@ from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, records
 from kvtui.traces.source import Source
-from kvtui.traces.text import ESTIMATED, IDENTIFIED, TokenChains, messages_of, tokens_of
+from kvtui.traces.text import IDENTIFIED, TokenChains, messages_of
+from kvtui.traces.tokenizer import Tokenizer, tokenizer_of
 from kvtui.traces.workload import Workload
 
 name = "texts"
@@ -31,24 +32,25 @@ def matches(sample: Sample) -> bool:
 
 def read(source: Source, sample: Sample, options: Options) -> Workload:
     timed = next((key for key in _TIMES if sample.has(key)), None)
-    chains = TokenChains()
+    chains, tokenizer = TokenChains(), tokenizer_of(options)
     names = Names(timed, "the prompt", "the answer")
-    columns = gather(source, options, names, _rows(source, timed), keep=lambda row: chains.add(row.more))
+    columns = gather(
+        source, options, names, _rows(source, timed, tokenizer), keep=lambda row: chains.add(row.more)
+    )
     format = "lmcache-agent" if sample.has("input", "output", "session_id") else name
-    said = [ESTIMATED, IDENTIFIED]
-    return columns.workload(format, chains=chains.chains(columns), assumed=said, estimated=True)
+    said = [tokenizer.said, IDENTIFIED]
+    identity, estimated = chains.chains(columns), tokenizer.estimated
+    return columns.workload(format, chains=identity, assumed=said, estimated=estimated)
 
 
-def _rows(source: Source, timed: str | None) -> Iterator[Row]:
+def _rows(source: Source, timed: str | None, tokenizer: Tokenizer) -> Iterator[Row]:
     for line, record in records(source):
         if record is None:
             yield broken(line)
             continue
-        tokens, answer = tokens_of(_prompt(record)), _answer(record)
-        length: object = answer
-        if isinstance(answer, list):
-            length = len(answer)
-        output = answer if isinstance(answer, list) else []
+        tokens, answer = tokenizer.cut(_prompt(record)), _answer(record)
+        output = tokenizer.cut(answer) if isinstance(answer, str) else []
+        length = len(output) if isinstance(answer, str) else answer
         yield Row(line, record.get(timed or ""), len(tokens), length, more=[*tokens, *output])
 
 
@@ -56,10 +58,9 @@ def _prompt(record: Record) -> str:
     return next((text for key in _PROMPTS if (text := messages_of(record.get(key)))), "")
 
 
-def _answer(record: Record) -> object:
-    """The tokens of the answer, or the number of them as the file has it; None without either."""
-    for key in _LENGTHS:
-        if isinstance(record.get(key), int | float):
-            return record[key]
-    text = next((text for key in _ANSWERS if (text := messages_of(record.get(key))) is not None), None)
-    return None if text is None else tokens_of(text)
+def _answer(record: Record) -> float | str | None:
+    """The number of tokens of the answer as the file has it, or its text; None without either."""
+    lengths = (record.get(key) for key in _LENGTHS)
+    length = next((value for value in lengths if isinstance(value, int | float)), None)
+    texts = (messages_of(record.get(key)) for key in _ANSWERS)
+    return next((text for text in texts if text is not None), None) if length is None else length

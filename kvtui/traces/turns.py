@@ -16,7 +16,8 @@ from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, inside, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source
-from kvtui.traces.text import ESTIMATED, IDENTIFIED, TokenChains, messages_of, tokens_of
+from kvtui.traces.text import IDENTIFIED, TokenChains, messages_of
+from kvtui.traces.tokenizer import Tokenizer, tokenizer_of
 from kvtui.traces.workload import Workload
 
 name = "mooncake-turns"
@@ -39,25 +40,26 @@ def matches(sample: Sample) -> bool:
 
 
 def read(source: Source, sample: Sample, options: Options) -> Workload:
-    kept = _Kept()
+    kept, tokenizer = _Kept(), tokenizer_of(options)
     timed = sample.has(_TIME) or any(sample.has(wait) for wait in _WAITS)
     names = Names(_TIME if timed else None, _PROMPT, _OUTPUT)
-    found = _rows(source, _Turns(delta=options.delta))
+    found = _rows(source, _Turns(delta=options.delta), tokenizer)
     columns = gather(source, options, names, found, unit=MS, keep=kept.keep)
     said = [_FROM_ARRIVAL] if any(sample.has(wait) for wait in _WAITS) else []
     if kept.sessions.known:
         said.append(_DELTA if options.delta else _WHOLE)
     if kept.estimated:
-        said.append(ESTIMATED)
+        said.append(tokenizer.said)
     format = "mooncake-delta" if options.delta else name
     if kept.hashed and not options.delta:
         chains, about = identify(columns, kept.block_ids, usual=BLOCK, given=options.block_size or kept.size)
         workload = columns.workload(format, chains=chains, assumed=[*said, *about])
     elif kept.estimated and not options.delta:
         chains, said = kept.chains.chains(columns), [*said, IDENTIFIED]
-        workload = columns.workload(format, chains=chains, assumed=said, estimated=True)
+        workload = columns.workload(format, chains=chains, assumed=said, estimated=tokenizer.estimated)
     else:
-        workload = kept.sessions.workload(columns, format, assumed=said, estimated=kept.estimated)
+        estimated = kept.estimated and tokenizer.estimated
+        workload = kept.sessions.workload(columns, format, assumed=said, estimated=estimated)
     urgency = columns.urgency(kept.priority)
     if urgency is None:
         return workload
@@ -122,14 +124,14 @@ class _Turns:
         return whole
 
 
-def _rows(source: Source, turns: _Turns) -> Iterator[Row]:
+def _rows(source: Source, turns: _Turns, tokenizer: Tokenizer) -> Iterator[Row]:
     for line, record in records(source):
         if record is None:
             yield broken(line)
             continue
-        length, tokens = record.get(_PROMPT), list[str]()
+        length, tokens = record.get(_PROMPT), list[object]()
         if length is None:
-            tokens = tokens_of(_text(record))
+            tokens = tokenizer.cut(_text(record))
             length = len(tokens) or None
         prompt, time = turns.prompt(record, length), turns.arrival(record)
         yield Row(line, time, prompt, record.get(_OUTPUT), more=(record, tokens))
