@@ -31,7 +31,7 @@ class CounterReader:
             preempted_waiting=scheduler.preempted_waiting,
             finished=results.finished,
             rejected=len(results.refusals),
-            unfinished=running + waiting,
+            unfinished=len(engine.workload) - results.finished - len(results.refusals) - len(results.aborted),
             preemptions=scheduler.preemptions,
             evictions=engine.manager.evictions,
             batch_peak=meter.peak,
@@ -66,6 +66,8 @@ class CounterReader:
 
     def _split_mean(self) -> Split:
         meter = self._engine.meter
+        if not meter.time:
+            return self._split_now()
         return split(
             stored=meter.stored,
             final=meter.final,

@@ -180,7 +180,9 @@ class Engine:
             # Where it matters which blocks lose content, look at every step.
             steps = self._until_event(steps, first, rise) if uniform else 1
         if self._changed:
-            meter.set(now, decodes, scheduler.final, self.manager.levels(self._wanted()))
+            meter.set(
+                now, decodes, scheduler.final, self.manager.levels(self._wanted()), blocked=scheduler.blocked
+            )
             self._changed = False
         bought: list[tuple[int, int]] = []
         plan = scheduler.leap(steps, bought)
@@ -198,7 +200,9 @@ class Engine:
         for done, blocks in bought:
             meter.buy(now + done * first + rise * (done * (done - 1) // 2), blocks * size)
         if not uniform:
-            meter.set(now, decodes, scheduler.final, self.manager.levels(self._wanted()))
+            meter.set(
+                now, decodes, scheduler.final, self.manager.levels(self._wanted()), blocked=scheduler.blocked
+            )
         self.now_ps = now + dt
         self._settle(plan)
         return plan
@@ -210,7 +214,9 @@ class Engine:
             self.observer.scheduled(self, plan)
         dt = self.cost.step(plan.decodes, plan.decode_context, plan.prefill_tokens, plan.prefill_pairs)
         levels = self.manager.levels(self._wanted())
-        self._meter.set(self.now_ps, len(scheduler.running), scheduler.final, levels)
+        self._meter.set(
+            self.now_ps, len(scheduler.running), scheduler.final, levels, blocked=scheduler.blocked
+        )
         self._meter.store(plan.stored, dt)
         self._changed = False
         if self.rules.async_scheduling:

@@ -99,6 +99,16 @@ class Experiment:
             raise ConfigError(f"a pool of {self.slots} blocks holds nothing", hint="give --blocks at least 1")
         if self.max_len is not None and self.max_len < 2:
             raise ConfigError(f"a maximum length of {self.max_len} leaves no room for an answer")
+        if self.max_len is not None and self.max_len > self.model.max_positions:
+            raise ConfigError(
+                f"{self.model.label} reads at most {self.model.max_positions:,} tokens, not {self.max_len:,}",
+                hint=f"--max-len {self.model.max_positions}",
+            )
+        if self.model.heads % self.tp:
+            raise ConfigError(
+                f"{self.model.label} has {self.model.heads} heads: {self.tp} GPUs cannot share them evenly",
+                hint="take a number of GPUs that divides them",
+            )
 
     # ---- what follows from it
 
@@ -127,12 +137,23 @@ class Experiment:
     def length_limit(self) -> int:
         """Maximum length of a request: as asked, as the workload says, or the next power of two that holds
         its longest request, cut at what model and pool can hold."""
+        return self._length_limit[0]
+
+    @property
+    def _length_limit(self) -> tuple[int, str]:
+        """The maximum length, and what decided it."""
         asked = self.max_len if self.max_len is not None else self.workload.max_len
         if asked is not None:
-            return asked
+            return asked, ""
         longest = int((self.workload.prompt + self.workload.output).max(initial=2))
-        smallest = min(self.pool_slots(spec) // spec.block_size * spec.block_size for spec in self.lanes)
-        return max(min(1 << (longest - 1).bit_length(), self.model.max_positions, smallest), 2)
+        pool = min(self.pool_slots(spec) // spec.block_size * spec.block_size for spec in self.lanes)
+        limits = {
+            max(1 << (longest - 1).bit_length(), 2): "the next power of two that holds the longest request",
+            self.model.max_positions: f"all that {self.model.label} reads",
+            max(pool, 2): "all that the pool holds",
+        }
+        least = min(limits)
+        return least, limits[least]
 
     @property
     def rules(self) -> Rules:
@@ -160,9 +181,8 @@ class Experiment:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What was assumed to run the workload, beyond what its loader assumed."""
-        if self.max_len is not None or self.workload.max_len is not None:
-            return ()
-        return (f"maximum length {self.length_limit:,}: not given, so the longest request decides",)
+        limit, why = self._length_limit
+        return (f"maximum length {limit:,}: {why} (none was given)",) if why else ()
 
     # ---- lanes
 

@@ -105,7 +105,7 @@ class Counters:
     preempted_waiting: int  # of these, how many were preempted
     finished: int
     rejected: int
-    unfinished: int  # known to the engine and not ended
+    unfinished: int  # of the whole workload: not ended yet, arrived or not
     preemptions: int
     evictions: int
     batch_peak: int

@@ -10,6 +10,7 @@ from kvtui.memory.contiguous import PLACEMENT, RESERVE
 
 MANAGERS = ("contiguous", "paged")
 KV_DTYPES = {"auto": 2, "bf16": 2, "fp16": 2, "fp8": 1}
+LONGEST_NAME = 14  # characters: what a column of the table and a title of the screen hold
 ON_OFF = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
 KEYS = {
     "contiguous": ("reserve", "placement", "block_size", "kv_dtype", "name"),
@@ -37,10 +38,7 @@ class LaneSpec:
         """
         manager, _, options = text.partition(":")
         if manager not in MANAGERS:
-            raise ConfigError(
-                f"there is no lane {manager!r}",
-                hint=f"did you mean {nearest(manager, MANAGERS)}? Lanes: {', '.join(MANAGERS)}",
-            )
+            raise ConfigError(f"there is no lane {manager!r}", hint=nearest(manager, MANAGERS))
         spec = replace(default, manager=manager) if default else cls(manager)
         for option in filter(None, options.split(",")):
             spec = spec._with(*_key_and_value(manager, option.strip(), text))
@@ -53,6 +51,8 @@ class LaneSpec:
             if value not in ON_OFF:
                 raise ConfigError(f"prefix_cache is {value!r}", hint="on or off")
             return replace(self, prefix_cache=ON_OFF[value])
+        if key == "name" and not (value.isprintable() and 0 < len(value) <= LONGEST_NAME):
+            raise ConfigError(f"a lane's name has 1 to {LONGEST_NAME} printable characters, not {value!r}")
         allowed = {"reserve": RESERVE, "placement": PLACEMENT, "kv_dtype": tuple(KV_DTYPES)}.get(key)
         if allowed is not None and value not in allowed:
             raise ConfigError(f"{key} is {value!r}", hint=f"one of {', '.join(allowed)}")
@@ -69,7 +69,7 @@ class LaneSpec:
     @property
     def options(self) -> str:
         """What differs from the default, as `parse` reads it."""
-        default = LaneSpec(self.manager, self.manager)
+        default = LaneSpec(self.manager, self.name if self.name in ("", self.manager) else "")
         changed = [
             f"{f.name}={_text(getattr(self, f.name))}"
             for f in fields(self)
@@ -79,14 +79,24 @@ class LaneSpec:
 
 
 def named(specs: tuple[LaneSpec, ...]) -> tuple[LaneSpec, ...]:
-    """The same lanes with a name each; equal names get a number."""
+    """The same lanes with a name each: lanes of one manager go by what tells them apart, else by number."""
+    managers = [spec.manager for spec in specs if not spec.name]
+    names = [spec.name or _telling(spec, managers.count(spec.manager) > 1) for spec in specs]
     seen: dict[str, int] = {}
     result = []
-    for spec in specs:
-        name = spec.name or spec.manager
+    for spec, name in zip(specs, names, strict=True):
         seen[name] = seen.get(name, 0) + 1
         result.append(replace(spec, name=name if seen[name] == 1 else f"{name}-{seen[name]}"))
     return tuple(result)
+
+
+def _telling(spec: LaneSpec, several: bool) -> str:
+    if not several:
+        return spec.manager
+    if spec.manager == "contiguous":
+        return f"contig-{spec.reserve}"
+    detail = "" if spec.kv_dtype == "auto" else f"-{spec.kv_dtype}"
+    return f"paged-{spec.block_size}{detail}"
 
 
 def _key_and_value(manager: str, option: str, text: str) -> tuple[str, str]:

@@ -20,10 +20,12 @@ class Meter:
         self.hole = 0
         self.cached = 0
         self.free = 0
+        self.blocked = 0  # time in which the next request waited for memory
         self.peak = 0  # requests running at once
         self._since = 0
         self._running = 0
         self._final = 0
+        self._blocked = False
         self._held, self._twice, self._hole, self._cached, self._free = NOTHING
 
     def flush(self, now: int) -> None:
@@ -39,16 +41,18 @@ class Meter:
             self.hole += dt * self._hole
             self.cached += dt * self._cached
             self.free += dt * self._free
+            self.blocked += dt * self._blocked
 
     def skip(self, now: int) -> None:
         """Nothing runs until `now`."""
         self._since = now
 
-    def set(self, now: int, running: int, final: int, levels: Levels) -> None:
+    def set(self, now: int, running: int, final: int, levels: Levels, *, blocked: bool) -> None:
         """From `now` on these levels stand."""
         self.flush(now)
         self._running = running
         self._final = final
+        self._blocked = blocked
         self._held, self._twice, self._hole, self._cached, self._free = levels
         if running > self.peak:
             self.peak = running

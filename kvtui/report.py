@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from kvtui import __version__
 from kvtui.counters import CounterReader
 from kvtui.experiment import Experiment, Lane
 from kvtui.frame import Counters, Percentiles
+from kvtui.request import Request
 from kvtui.traces.info import info
 from kvtui.units import seconds
 from kvtui.verdict import verdict
@@ -92,6 +95,8 @@ def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
             "tpot_s": _percentiles(counters.tpot),
             "e2e_s": _percentiles(counters.e2e),
         },
+        "waiting_for_memory_pct": _waiting(lane),
+        "fits": _fits(experiment, lane),
         "throughput": {
             "output_tokens_per_s": _round(counters.output_tokens_per_s),
             "requests_per_s": _round(counters.requests_per_s),
@@ -103,6 +108,29 @@ def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
         "rejections": _rejections(lane),
         "notes": _notes(experiment, lane, counters),
     }
+
+
+def _waiting(lane: Lane) -> float:
+    """Share of the time in which the next request waited for memory."""
+    meter = lane.engine.meter
+    return round(100 * meter.blocked / meter.time, 3) if meter.time else 0.0
+
+
+def _fits(experiment: Experiment, lane: Lane) -> dict[str, int]:
+    """How many requests of one length the pool holds: at the maximum, and at this trace's mean and p99."""
+    workload, limit = experiment.workload, lane.engine.rules.max_model_len
+    totals = np.minimum(workload.prompt + workload.output, limit)
+    lengths = {
+        "max_len": limit,
+        "mean": round(float(totals.mean())),
+        "p99": round(float(np.percentile(totals, 99))),
+    }
+    share = float(workload.prompt.sum()) / max(float(totals.sum()), 1.0)
+    fits = {}
+    for name, length in lengths.items():
+        prompt = min(max(round(length * share), 1), length)
+        fits[name] = lane.engine.manager.fit(Request(0, prompt, length - prompt))
+    return fits
 
 
 def _prefix(counters: Counters) -> dict[str, Any]:

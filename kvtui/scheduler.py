@@ -47,6 +47,11 @@ class Scheduler:
         return bool(self.running) or len(self.waiting) > 0
 
     @property
+    def blocked(self) -> bool:
+        """Whether the next request was refused for memory (or, without chunked prefill, for budget)."""
+        return self._blocked
+
+    @property
     def settled(self) -> bool:
         """Whether no result of the model is outstanding."""
         return True

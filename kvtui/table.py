@@ -19,6 +19,7 @@ ROWS: tuple[Row | None, ...] = (
     ("unfinished", lambda x: f"{x['requests']['unfinished']:,}"),
     ("preemptions", lambda x: f"{x['requests']['preemptions']:,}"),
     None,
+    ("block size", lambda x: f"{x['kv']['block_size']:,} tokens"),
     ("KV pool", lambda x: f"{x['kv']['pool_tokens']:,} slots"),
     ("", lambda x: f"{x['kv']['pool_bytes'] / GIB:.2f} GiB"),
     ("  stored", lambda x: _share(x, "token_states_pct")),
@@ -30,6 +31,11 @@ ROWS: tuple[Row | None, ...] = (
     ("  free", lambda x: _share(x, "free_pct")),
     ("prefix hit rate", lambda x: _rate(x["prefix"]["hit_rate"])),
     None,
+    ("fit at the maximum", lambda x: f"{x['fits']['max_len']:,}"),
+    ("fit at the mean length", lambda x: f"{x['fits']['mean']:,}"),
+    ("fit at the p99 length", lambda x: f"{x['fits']['p99']:,}"),
+    ("waited for memory", lambda x: f"{x['waiting_for_memory_pct']:.1f}% of time"),
+    None,
     ("first token p50", lambda x: _time(x["latency"]["ttft_s"]["p50"])),
     ("first token p99", lambda x: _time(x["latency"]["ttft_s"]["p99"])),
     ("each further token p50", lambda x: _time(x["latency"]["tpot_s"]["p50"])),
@@ -40,7 +46,7 @@ ROWS: tuple[Row | None, ...] = (
     ("time", lambda x: f"{x['time_s']:,.1f} s"),
     ("steps", lambda x: f"{x['steps']:,}"),
 )
-WIDTH = 22  # of a label
+WIDTH = 24  # of a label
 COLUMN = 16
 
 

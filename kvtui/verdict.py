@@ -1,32 +1,73 @@
-"""What a comparison says in one sentence, the honest one included when paging hardly matters."""
+"""What a comparison says in a sentence or two, the honest one included when paging hardly matters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-LITTLE = 1.1  # ratio of mean batches below which paging wins little
+LITTLE = 1.1  # ratio below which a gain is little
+MOST = 0.5  # share of refused requests above which a comparison says nothing
+SELDOM = 5.0  # per cent of the time below which memory was not the limit
+
+Report = dict[str, Any]
 
 
-def verdict(lanes: Sequence[dict[str, Any]]) -> str:
+def verdict(lanes: Sequence[Report]) -> str:
     """The last lane against the first, from their reports."""
     base, other = lanes[0], lanes[-1]
-    if len(lanes) < 2:
-        return f"{base['name']} runs {_mean(base)} requests at once on average."
-    if not base["batch"]["peak"] and not other["batch"]["peak"]:
-        return "No request could be served: see the rejections."
-    if not base["batch"]["peak"]:
-        return f"{base['name']} can serve no request at all; {other['name']} runs {_mean(other)} at once."
-    ratio = other["batch"]["mean"] / base["batch"]["mean"]
-    faster = base["time_s"] / other["time_s"] if other["time_s"] else 1.0
-    batches = f"{_mean(other)} against {_mean(base)} requests at once on average"
-    if ratio < LITTLE and faster < LITTLE:
-        return f"{other['name']} wins little on this traffic: {batches}."
+    total = base["requests"]["total"]
+    if all(x["requests"]["unfinished"] == total for x in lanes) and not any(x["steps"] for x in lanes):
+        return "Nothing ran: the run was cut before the first request."
+    refused = [x for x in lanes if x["requests"]["rejected"] > MOST * total]
+    if refused:
+        return " ".join(_refusal(x) for x in refused)
+    if len(lanes) == 1:
+        return f"{base['name']} runs {_mean(base)} requests at once on average. {_limit(lanes)}".strip()
+    return f"{_comparison(base, other)} {_limit(lanes)}".strip()
+
+
+def _comparison(base: Report, other: Report) -> str:
+    cut = any(x["requests"]["unfinished"] for x in (base, other))
+    speed = _ratio(other["throughput"]["output_tokens_per_s"], base["throughput"]["output_tokens_per_s"])
+    waiting = _ratio(base["latency"]["ttft_s"]["mean"], other["latency"]["ttft_s"]["mean"])
+    batch = _ratio(other["batch"]["mean"], base["batch"]["mean"])
+    if cut:
+        done = [f"{x['name']} had finished {x['requests']['finished']:,}" for x in (other, base)]
+        seconds = max(base["time_s"], other["time_s"])
+        more = f"{_batches(base, other)}, {speed:.1f}x the tokens/s"
+        return f"Cut at {seconds:,.1f} s: {done[0]}, {done[1]}; {more}."
+    if max(speed, waiting, batch) < LITTLE:
+        return f"{other['name']} wins little on this traffic: {_batches(base, other)}."
+    faster = f"{other['time_s']:,.1f} s against {base['time_s']:,.1f} s ({speed:.1f}x the tokens/s)"
+    return f"{other['name']} runs {_batches(base, other)}, and is done in {faster}."
+
+
+def _limit(lanes: Sequence[Report]) -> str:
+    """Whether memory was what held requests back."""
+    if all(x["waiting_for_memory_pct"] < SELDOM for x in lanes):
+        return "Memory was hardly ever the limit: requests seldom waited for it."
+    return ""
+
+
+def _refusal(lane: Report) -> str:
+    worst = max(lane["rejections"], key=lambda entry: int(entry["count"]))
+    requests = lane["requests"]
     return (
-        f"{other['name']} runs {batches} ({ratio:.1f}x) and is done in {other['time_s']:,.1f} s against "
-        f"{base['time_s']:,.1f} s ({faster:.1f}x as fast)."
+        f"{lane['name']} refused {requests['rejected']:,} of {requests['total']:,} requests: "
+        f"{worst['reason']} (the first needs {worst['needed']:,} {worst['unit']}, there are "
+        f"{worst['available']:,})."
     )
 
 
-def _mean(lane: dict[str, Any]) -> str:
+def _batches(base: Report, other: Report) -> str:
+    ratio = _ratio(other["batch"]["mean"], base["batch"]["mean"])
+    times = f" ({ratio:.1f}x)" if base["batch"]["mean"] else ""
+    return f"{_mean(other)} against {_mean(base)} requests at once on average{times}"
+
+
+def _ratio(above: float | None, below: float | None) -> float:
+    return above / below if above and below else 1.0
+
+
+def _mean(lane: Report) -> str:
     return f"{lane['batch']['mean']:.1f}"

@@ -27,7 +27,15 @@ def test_parse_and_back(text: str, spec: LaneSpec) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "page", "paged:reserve=max", "paged:kv_dtype=int3", "paged:prefix_cache=maybe", "contiguous:8x"],
+    [
+        "",
+        "page",
+        "paged:reserve=max",
+        "paged:kv_dtype=int3",
+        "paged:prefix_cache=maybe",
+        "contiguous:8x",
+        "paged:name=a\x1bb",
+    ],
 )
 def test_nonsense(text: str) -> None:
     with pytest.raises(ConfigError):
@@ -40,6 +48,14 @@ def test_what_the_text_does_not_say_is_as_in_the_default() -> None:
     assert LaneSpec.parse("paged:8", default=default).block_size == 8
 
 
-def test_equal_names_get_a_number() -> None:
-    lanes = named((LaneSpec("paged"), LaneSpec("paged", block_size=8), LaneSpec("paged", name="x")))
-    assert [lane.name for lane in lanes] == ["paged", "paged-2", "x"]
+@pytest.mark.parametrize(
+    ("lanes", "names"),
+    [
+        ("contiguous paged", ["contiguous", "paged"]),
+        ("paged paged:8 paged:name=x", ["paged-16", "paged-8", "x"]),
+        ("contiguous contiguous:pow2 paged", ["contig-max", "contig-pow2", "paged"]),
+        ("paged paged paged:kv_dtype=fp8", ["paged-16", "paged-16-2", "paged-16-fp8"]),
+    ],
+)
+def test_lanes_of_one_manager_are_told_apart(lanes: str, names: list[str]) -> None:
+    assert [lane.name for lane in named(tuple(map(LaneSpec.parse, lanes.split())))] == names

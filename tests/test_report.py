@@ -78,19 +78,31 @@ def test_the_table_has_a_column_a_lane() -> None:
     assert "wins little" in verdict([contiguous, paged])
 
 
-def lane(mean: float, peak: int, time: float) -> dict[str, Any]:
-    return {"name": f"lane{peak}", "batch": {"mean": mean, "peak": peak}, "time_s": time}
-
-
 @pytest.mark.parametrize(
-    ("lanes", "said"),
+    ("name", "lanes", "options", "said"),
     [
-        ([lane(4.0, 5, 10.0)], "lane5 runs 4.0 requests at once"),
-        ([lane(0.0, 0, 0.0), lane(0.0, 0, 0.0)], "No request could be served"),
-        ([lane(0.0, 0, 0.0), lane(3.0, 4, 9.0)], "lane0 can serve no request at all; lane4 runs 3.0"),
-        ([lane(10.0, 12, 10.0), lane(10.5, 13, 9.9)], "lane13 wins little on this traffic"),
-        ([lane(10.0, 12, 20.0), lane(30.0, 40, 10.0)], "30.0 against 10.0"),
+        ("burst", ["paged"], {}, "paged runs 26."),
+        ("burst", [], {}, "26.3 against 15.7 requests at once on average (1.7x), and is done in"),
+        ("classify", [], {}, "paged wins little on this traffic"),
+        ("burst", [], {"until_s": 30.0}, "paged had finished 8, contiguous had finished 11"),
+        ("burst", [], {"until_s": 0.0}, "Nothing ran"),
+        ("burst", [], {"slots": 16}, "contiguous refused 320 of 320 requests: never fits into the pool"),
+        ("burst", [], {"max_len": 10}, "no room for an answer below the maximum length"),
+        ("burst", [], {"slots": 1_000_000}, "Memory was hardly ever the limit"),
     ],
 )
-def test_the_verdict(lanes: list[dict[str, Any]], said: str) -> None:
-    assert said in verdict(lanes)
+def test_the_verdict(name: str, lanes: list[str], options: dict[str, Any], said: str) -> None:
+    tried = experiment(name, *lanes, **options)
+    built = tried.build(watched=False)
+    for lane in built:
+        lane.run()
+    assert said in summary(tried, built)["verdict"]
+
+
+def test_how_many_fit_is_counted_by_the_manager() -> None:
+    tried = experiment("chat", "contiguous", "contiguous:exact,buddy", "paged", slots=10_000)
+    largest, exact, paged = summary(tried, tried.build(watched=False))["lanes"]
+    assert largest["fits"] == {"max_len": 4, "mean": 4, "p99": 4}
+    assert exact["fits"]["max_len"] == 4
+    assert exact["fits"]["mean"] == 9  # 40 units each, 64 with the buddies: four in a region and its half
+    assert paged["fits"]["mean"] == 10_000 // 16 // 40

@@ -60,7 +60,8 @@ class ContiguousMemoryManager(ByName):
         self.placement: Placement = (
             Buddy(self.blocks, self.blocks_for(max_len)) if placement == "buddy" else FirstFit(self.blocks)
         )
-        self._largest = max((size for _, size in self.placement.extents()), default=0)
+        self._rooms = [size for _, size in self.placement.extents()]  # of the empty pool
+        self._largest = max(self._rooms, default=0)
         self._hole: tuple[int, int] | None = None  # (units asked for, free units no such region fits in)
 
     # ---- asking
@@ -80,6 +81,11 @@ class ContiguousMemoryManager(ByName):
         return self.blocks_for(min(slots, self.max_len))
 
     need = region
+
+    def fit(self, request: Request) -> int:
+        """How many requests like this one the empty pool holds at their full length."""
+        size = self.placement.taken(self.region(request))
+        return sum(room // size for room in self._rooms)
 
     def can_hold(self, request: Request) -> bool:
         """Whether the request would fit into the empty pool."""

@@ -91,6 +91,10 @@ class GroupedMemoryManager:
         """Whether blocks without content are all handed out before any with content."""
         return self.pool.uniform
 
+    def fit(self, request: Request) -> int:
+        """How many requests like this one the empty pool holds at their full length."""
+        return self.blocks // max(self.need(request), 1)
+
     def need(self, request: Request) -> int:
         """Blocks the request holds at most over its life: its last token is never stored."""
         slots = self._slots(request.prompt + max(request.output - 1, 0))

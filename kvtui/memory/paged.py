@@ -83,6 +83,10 @@ class PagedMemoryManager(ByName):
         """Blocks the request holds at most over its life: its last token is never stored."""
         return self.blocks_for(request.prompt + max(request.output - 1, 0))
 
+    def fit(self, request: Request) -> int:
+        """How many requests like this one the empty pool holds at their full length."""
+        return self.blocks // max(self.need(request), 1)
+
     def can_hold(self, request: Request) -> bool:
         """Whether the request would fit into the empty pool."""
         return self.need(request) <= self.blocks

@@ -25,6 +25,10 @@ class Placement(Protocol):
         """Whether `place(size)` would succeed."""
         ...
 
+    def taken(self, size: int) -> int:
+        """Units that `place(size)` really takes."""
+        ...
+
 
 class FirstFit:
     """The lowest free range that is large enough; neighbours merge when they are freed."""
@@ -61,6 +65,9 @@ class FirstFit:
 
     def fits(self, size: int) -> bool:
         return any(room >= size for room in self._sizes)
+
+    def taken(self, size: int) -> int:
+        return size
 
 
 class Buddy:
@@ -109,6 +116,9 @@ class Buddy:
 
     def extents(self) -> list[tuple[int, int]]:
         return sorted((start, size) for size, starts in self._classes.items() for start in starts)
+
+    def taken(self, size: int) -> int:
+        return _power_of_two(size)
 
     def fits(self, size: int) -> bool:
         wanted = _power_of_two(size)

@@ -48,6 +48,10 @@ class MemoryManager(Protocol):
         """Whether the request would fit into the empty pool."""
         ...
 
+    def fit(self, request: Request) -> int:
+        """How many requests like this one the empty pool holds at their full length."""
+        ...
+
     def need(self, request: Request) -> int:
         """Blocks the request holds at most over its life."""
         ...
