@@ -48,6 +48,9 @@ class ExplicitScheduler(Scheduler):
         self._drafts: dict[Request, int] = {}  # to be verified
         self._prompting = False  # a request in mid-prompt is served
         self._served = False  # running requests are served
+        # Of the answers that come in, see `Plan`:
+        self._rejected: dict[Request, int] = {}
+        self._lengths: dict[Request, int] = {}
 
     @property
     def active(self) -> bool:
@@ -87,6 +90,7 @@ class ExplicitScheduler(Scheduler):
         self._flight.append(answers)
         plan.answered = len(self._flight) >= self._depth or not (answers or self.running or self.waiting)
         if plan.answered:
+            plan.rejected, plan.emitted = self._rejected, self._lengths = {}, {}
             for answer in self._flight.popleft():
                 if answer.request.phase not in (Phase.FINISHED, Phase.ABORTED):
                     self._arrived(plan, answer)
@@ -99,7 +103,7 @@ class ExplicitScheduler(Scheduler):
             request.stale -= n
         if not answer.generates:
             return
-        right = self._verified(plan, answer, stale) if answer.drafts else 0
+        right = self._verified(answer, stale) if answer.drafts else 0
         self._emitted(plan, request, 1 + right, stale)
         if not self.rules.async_scheduling:
             most = self._speculation.tokens
@@ -111,7 +115,7 @@ class ExplicitScheduler(Scheduler):
             self._end_one(request)
             plan.finished = [*plan.finished, request]
 
-    def _verified(self, plan: Plan, answer: Answer, stale: bool) -> int:
+    def _verified(self, answer: Answer, stale: bool) -> int:
         """How many drafts are right; the others are not computed after all."""
         request, drafts, right = answer.request, answer.drafts, 0
         if not answer.padded:
@@ -122,7 +126,7 @@ class ExplicitScheduler(Scheduler):
         if wrong and not stale:
             request.computed -= wrong
             request.placeholders -= min(wrong, request.placeholders)
-            plan.rejected = {**plan.rejected, request: wrong}
+            self._rejected[request] = wrong
         return right
 
     def _emitted(self, plan: Plan, request: Request, tokens: int, stale: bool) -> None:
@@ -134,7 +138,7 @@ class ExplicitScheduler(Scheduler):
             if request.generated == came:
                 plan.first_tokens = [*plan.first_tokens, request]
             if came != 1:
-                plan.emitted = {**plan.emitted, request: came}
+                self._lengths[request] = came
         if not stale:
             request.placeholders -= min(came, request.placeholders)
 

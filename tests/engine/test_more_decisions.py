@@ -9,6 +9,7 @@ from tests.shared import needs_shared
 from tests.vllm.compare import difference
 from tests.vllm.more_cases import CASES, read
 from tests.vllm.more_worlds import KINDS, more_world
+from tests.vllm.worlds import world
 
 SEEDS = range(40)
 
@@ -34,3 +35,34 @@ def test_random_worlds(kind: str, asynchronous: bool) -> None:
         assert difference(theirs, decide(config, lines)) is None, f"seed {seed}"
         preempted += sum(len(line.get("preempted", ())) for line in theirs)
     assert preempted > 20, "the worlds are too easy"
+
+
+@needs_shared
+def test_asynchronous_worlds_without_drafts() -> None:
+    """One block table and no drafts: the manager of the fast lanes under the explicit scheduler."""
+    from tests.vllm.simulator import reference_simulator
+
+    simulator = reference_simulator()
+    for seed in SEEDS:
+        config, lines = world(seed, asynchronous=True)
+        config.pop("record_free_queue", None)
+        config["max_num_scheduled_tokens"] = None
+        config["max_steps"] = 100
+        theirs = simulator.Sim(config, lines).run()
+        assert difference(theirs, decide(config, lines)) is None, f"seed {seed}"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_one_group_of_full_attention_is_the_plain_lane(asynchronous: bool) -> None:
+    """Whatever manager and scheduler serve it, and whether private blocks have keys or not."""
+    for seed in SEEDS:
+        config, lines = world(seed, asynchronous=asynchronous)
+        config["max_steps"] = 100
+        told = list(decide(config | {"layers": ["full"]}, lines))
+        for line in told:
+            line.pop("groups", None)
+            line.pop("tables", None)
+            for field in ("blocks", "new_blocks"):
+                line[field] = {id: value for id, (value,) in line.get(field, {}).items()}
+        plain = [{"blocks": {}, "new_blocks": {}} | line for line in decide(config, lines)]
+        assert difference(plain, told) is None, f"seed {seed}"
