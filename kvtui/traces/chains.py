@@ -69,6 +69,17 @@ class BlockIds:
         return ids[place], start
 
 
+def _are_prefixes(ids: Ints, start: Ints, first: Ints) -> bool:
+    """Whether each id always follows the same one: it stands for all before it. `first`: its first place."""
+    before = np.empty_like(ids)
+    before[1:] = ids[:-1]
+    heads = start[:-1][np.diff(start) > 0]
+    is_head = np.zeros(len(ids), np.bool_)
+    is_head[heads] = True
+    before[heads] = 0
+    return bool((before == before[first]).all() and (is_head == is_head[first]).all())
+
+
 def chained(ids: Ints, start: Ints) -> Ints:
     """Ids of blocks as ids of prefixes: equal where the block and everything before it in its row are equal.
 
@@ -76,7 +87,11 @@ def chained(ids: Ints, start: Ints) -> Ints:
     """
     if not len(ids):
         return ids
-    names, block = np.unique(ids, return_inverse=True)
+    names, first, block = np.unique(ids, return_index=True, return_inverse=True)
+    if _are_prefixes(ids, start, first[block]):
+        rank = np.empty(len(names), np.int64)
+        rank[np.argsort(first)] = np.arange(len(names))
+        return rank[block]
     length = np.diff(start)
     longest_first = np.argsort(-length, kind="stable")
     deep = np.searchsorted(-length[longest_first], -np.arange(length.max()), side="left")

@@ -82,6 +82,11 @@ def numbers(values: Values) -> Numbers:
     return Numbers(whole, nano, ok)
 
 
+def number(value: object) -> tuple[int, int] | None:
+    """One number as whole units and billionths; None for what is none, or not finite."""
+    return _decimal(value.strip() if isinstance(value, str) else _plain(value))
+
+
 def as_field(values: Values) -> Field:
     """The column as text; what is neither number nor string in JSON is empty."""
     if isinstance(values, Field):

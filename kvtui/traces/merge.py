@@ -12,6 +12,7 @@ from kvtui.errors import TraceError
 from kvtui.traces.workload import Ints, LeftOut, Workload
 
 _SHOWN = 12  # sentences about the files that are worth showing
+_SPARSE = 4  # times as many numbers as ids that use them
 _FAR_NS = 20 * 365 * 86_400 * 10**9
 
 
@@ -63,7 +64,9 @@ def _chains(parts: Sequence[Workload]) -> tuple[Ints, Ints]:
     ids, lengths, known = [], [], 0
     for part in parts:
         if part.unit and len(part.chain):
-            _, dense = np.unique(part.chain, return_inverse=True)
+            dense = part.chain
+            if dense.max() > _SPARSE * len(dense):  # only files written by hand are
+                _, dense = np.unique(dense, return_inverse=True)
             ids.append(dense + known)
             known += int(dense.max()) + 1
         lengths.append(np.diff(part.chain_start) if part.unit else np.zeros(len(part), np.int64))

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kvtui.traces.clock import Clock
-from kvtui.traces.fields import BILLION
+from kvtui.traces.dates import dates
+from kvtui.traces.fields import BILLION, Field, number
 from kvtui.traces.records import Record, inside, items
 
 _ERROR = (2, "2", "ERROR", "STATUS_CODE_ERROR", "StatusCode.ERROR")
@@ -94,5 +94,8 @@ def _encloses(outer: Span, inner: Span) -> bool:
 
 
 def _ns(time: object) -> int | None:
-    read = Clock().read([time])
-    return int(read.whole[0]) * BILLION + int(read.nano[0]) if read.ok[0] else None
+    read = number(time)
+    if read is None:
+        dated, _ = dates(Field.of([time if isinstance(time, str) else ""]))
+        read = (int(dated.whole[0]), int(dated.nano[0])) if dated.ok[0] else None
+    return None if read is None else read[0] * BILLION + read[1]

@@ -8,7 +8,7 @@ from typing import Any
 from kvtui.traces.blocks import identify, is_block_size
 from kvtui.traces.chains import BlockIds
 from kvtui.traces.clock import S
-from kvtui.traces.fields import BILLION, numbers
+from kvtui.traces.fields import BILLION, number
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.leftout import rows as counted
 from kvtui.traces.loader import Sample
@@ -98,17 +98,16 @@ def _flat(requests: list[Any], start: int) -> Iterator[tuple[dict[str, Any], int
             continue
         inner = request.get("requests")
         if isinstance(inner, list):
-            time = numbers([request.get("t")])
-            begins = int(time.whole[0]) * BILLION + int(time.nano[0]) if time.ok[0] else 0
-            yield from _flat(inner, start + begins)
+            whole, nano = number(request.get("t")) or (0, 0)
+            yield from _flat(inner, start + whole * BILLION + nano)
         else:
             yield request, start
 
 
 def _later(time: object, start: int) -> object:
     """`time` (s) after `start` (ns), exactly."""
-    read = numbers([time])
-    if not start or not read.ok[0]:
+    read = number(time)
+    if not start or read is None:
         return time
-    whole, nano = divmod(int(read.whole[0]) * BILLION + int(read.nano[0]) + start, BILLION)
+    whole, nano = divmod(read[0] * BILLION + read[1] + start, BILLION)
     return f"{whole}.{nano:09}"
