@@ -168,7 +168,8 @@ def gpus() -> tuple[GpuSpec, ...]:
 def nearest(id: str, known: Iterable[str]) -> str:
     """A hint for a name that does not exist: the nearest ones, or all if none is near."""
     known = list(known)
-    close = get_close_matches(id.lower(), known, n=3, cutoff=0.5)
+    close = [name for name in known if id and name.startswith(id.lower())][:3]
+    close = close or get_close_matches(id.lower(), known, n=3, cutoff=0.5)
     return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(known)}"
 
 

@@ -29,7 +29,8 @@ def main() -> int:
         # Not app.main(): it would answer a broken pipe with exit code 1.
         with app.make_context("kvtui", sys.argv[1:]) as context:
             result = app.invoke(context)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as end:
         return end.exit_code
@@ -47,9 +48,18 @@ def main() -> int:
         print("kvtui: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Nobody reads any more: say nothing, and keep the interpreter from trying again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go()  # nobody reads any more: say nothing
         return BROKEN_PIPE
+    except OSError as error:
+        _complain(f"cannot write the output: {error.strerror or error}", "free some space or write elsewhere")
+        _let_go()
+        return 2
+
+
+def _let_go() -> None:
+    """Keep the interpreter from trying to write once more when it ends."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str, hint: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ from kvtui.traces.synthetic import bundled, generate, path_of, recipe
 from kvtui.traces.workload import Workload
 
 MAX_LANES = 4
+LONGEST_NAME = 60  # of a trace, characters
 DRAWN = ("sample", "burstiness")  # options of a trace that a seed decides
 
 
 def experiment_of(options: dict[str, Any]) -> Experiment:
     """The experiment that the options of `kvtui run` describe."""
     workload = workload_of(options)
+    workload = replace(workload, name=printable(workload.name))
     block_size = options["block_size"]
     if block_size < 1:
         raise ConfigError(f"block size must be at least 1 token, not {block_size}", hint="16 is usual")
@@ -80,6 +83,12 @@ def workload_of(options: dict[str, Any]) -> Workload:
         raise ConfigError("a workload made from a --seed is taken as it is", hint="only --limit goes with it")
     workload = generate(recipe(source), seed=seed)
     return workload if limit is None else workload.head(limit)
+
+
+def printable(name: str) -> str:
+    """A name out of a file as one line of plain characters: it goes to the terminal."""
+    plain = "".join(c for c in name if c.isprintable())
+    return plain if len(plain) <= LONGEST_NAME else plain[: LONGEST_NAME - 1] + "…"
 
 
 def _seed(options: dict[str, Any]) -> int | None:

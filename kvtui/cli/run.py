@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kvtui.cli.traceoptions import trace_options
+from kvtui.cli.types import Positive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvtui.experiment import Experiment, Lane
 
+MOST_BLOCKS = 20_000_000  # each is an entry of a list
 NO_TERMINAL = "no full screen here ({}): the summary instead"
 
 
@@ -35,7 +37,9 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option(
     "--tp", default=1, show_default=True, type=click.IntRange(1), help="GPUs the model is split over."
 )
-@click.option("--blocks", type=int, metavar="N", help="Pool of N blocks, whatever the GPU.")
+@click.option(
+    "--blocks", type=click.IntRange(max=MOST_BLOCKS), metavar="N", help="Pool of N blocks, whatever the GPU."
+)
 @click.option(
     "--block-size", default=16, show_default=True, type=int, metavar="N", help="Tokens a block, all lanes."
 )
@@ -70,9 +74,18 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     "--vllm", metavar="RELEASE", help="Rules of this vLLM release: 0.12, 0.16, 0.20, 0.24, 0.28, 0.32."
 )
 @trace_options
-@click.option("--until", type=float, metavar="SECONDS", help="Cut the run at this virtual time.")
 @click.option(
-    "--speed", default=4.0, show_default=True, type=float, help="Virtual seconds a second on screen."
+    "--until",
+    type=Positive(most=1e12, zero=True),
+    metavar="SECONDS",
+    help="Cut the run at this virtual time.",
+)
+@click.option(
+    "--speed",
+    default=4.0,
+    show_default=True,
+    type=Positive(most=1e6),
+    help="Virtual seconds a second on screen.",
 )
 @click.option(
     "--theme", default="dark", show_default=True, type=click.Choice(["dark", "light", "high-contrast"])

@@ -177,6 +177,24 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert errors == b""
 
 
+def test_a_full_disk_is_said() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*KVTUI, "workloads"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+    assert b"cannot write the output: No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_name_out_of_a_file_cannot_reach_the_terminal_raw(tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+    file.write_text(
+        '{"kvtui_workload":1,"name":"a\\u001b[31mred\\nnew"}\n{"at_ms":0,"prompt":5,"output":3}\n'
+    )
+    shown = kvtui(str(file), "--headless").stdout
+    assert "a[31mrednew: 1 request" in shown
+    assert "\x1b" not in shown
+
+
 def test_ctrl_c_prints_how_far_it_came(tmp_path: Path) -> None:
     file = tmp_path / "long.csv"
     rows = "".join(f"{i},{1000 + i % 700},{400 + i % 300}\n" for i in range(60_000))
@@ -226,6 +244,14 @@ def test_json_without_headless_is_refused() -> None:
         (["--no-chunked-prefill", "--max-num-batched-tokens", "100"], "without chunked prefill"),
         (["--speed", "fast"], "--speed"),
         (["--vllm", "0.99"], "0.32"),
+        (["--until", "nan"], "0 or more"),
+        (["--until", "-5"], "0 or more"),
+        (["--speed", "0"], "above 0"),
+        (["--speed", "inf"], "above 0"),
+        (["--blocks", "99999999999"], "--blocks"),
+        (["--tp", "3"], "cannot share them"),
+        (["--max-len", "1000000000"], "reads at most"),
+        (["--lane", "foo"], "contiguous"),
         (["--watermark", "1.5"], "watermark"),
         (["trace", "info"], "FILE"),
         (["decisions", "a", "b"], "-o"),
