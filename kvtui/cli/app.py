@@ -15,6 +15,10 @@ PASSED_ON = ("--help", "-h", "--version", "--install-completion")
 class DefaultGroup(click.Group):
     """`kvtui PATH ...` and `kvtui --option ...` mean `kvtui run ...`."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which a newcomer needs them."""
+        return list(self.commands)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0] not in self.commands and args[0] not in PASSED_ON):
             args = ["run", *args]
