@@ -62,9 +62,9 @@ def report(seeds: int = SEEDS) -> dict[str, object]:
 
 EXPLANATION = (
     "Fits at once at full length: every sequence is placed with all the tokens it will ever have and stays. "
-    "Runs together (the table above): requests start with their prompt, take a block when they cross into one, "
-    "and leave. Far from their full length more of them run at once: the peak; the mean counts the end of the "
-    "run too, when few are left."
+    "Runs together (the table above): requests start with their prompt, take a block when they cross into "
+    "one, and leave. Far from their full length more of them run at once: the peak; the mean counts the end "
+    "of the run too, when few are left."
 )
 
 
