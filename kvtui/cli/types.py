@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 
-class Positive(click.ParamType):
+class Positive(click.ParamType):  # type: ignore[type-arg]
     """A finite number above 0 (or from 0 on, with `zero`), up to `most`."""
 
     name = "number"
