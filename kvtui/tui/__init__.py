@@ -18,8 +18,9 @@ def run(
 ) -> int:
     """Show an experiment until the user leaves; gives the exit code.
 
-    0 = left by the user, 1 = an error of kvtui itself, 129 = hang-up, 143 = SIGTERM; the terminal is restored in every case. `theme` is
-    dark, light or high-contrast; NO_COLOR wins. `speed` is virtual seconds a second, infinity allowed.
+    0 = left by the user, 1 = an error of kvtui itself, 129 = hang-up, 143 = SIGTERM; the terminal is restored
+    in every case. `theme` is dark, light or high-contrast; NO_COLOR wins. `speed` is virtual
+    seconds a second, infinity allowed.
     """
     import asyncio
 

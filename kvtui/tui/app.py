@@ -75,11 +75,11 @@ class KvtuiApp(App[int]):
         """Save what is seen as an SVG picture in the current folder."""
         from kvtui.tui.pages import Page
 
-        scene = self.stage.scene()
+        scene, folder = self.stage.scene(), Path(path or ".")
         try:
-            saved = save(self.export_screenshot(title="kvtui"), scene, Path(path or "."))
+            saved = save(self.export_screenshot(title="kvtui"), scene, folder)
         except OSError as error:
-            words = f"The picture could not be saved: {error.strerror or error}."
+            words = f"The picture could not be saved: {error.strerror or error}: {folder.absolute()}"
         else:
             words = f"Saved {saved}."
         if isinstance(self.screen, MainScreen | Page):

@@ -13,8 +13,8 @@ from kvtui import __version__
 
 
 def report(error: BaseException) -> str:
-    """Write a report about `error` into the current folder, or where that cannot be done into that for
-    temporary files; gives the sentence that says so. No file is overwritten, and no value of the run is in it.
+    """Write a report about `error` into the current folder, or if that cannot be into that for temporary
+    files; gives the sentence that says so. No file is overwritten, and no value of the run is in it.
     """
     what = "".join(traceback.format_exception(error))
     head = f"kvtui {__version__}, Python {platform.python_version()}, {platform.platform()}\n"

@@ -60,7 +60,12 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self._arrange()
 
     def on_screen_resume(self) -> None:
+        self.stage.hold(False)
         self.paint()
+
+    def on_screen_suspend(self) -> None:
+        """Something lies over the screen, a page or the palette: the run waits."""
+        self.stage.hold(True)
 
     # ---- showing
 
@@ -119,6 +124,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.board.paint_text(scene, self._caption(scene, now), hint=f"tab: {following}" if following else "")
         entries = hints(run=scene.run, next_panel=following, blocks=self.stage.blocks)
         line, self._spots = footer_line(entries, width=plan.width, margin=plan.margin)
+        if self._message[0] and not self.board.caption.display:
+            room = plan.width - 2 * plan.margin
+            line = ((" " * plan.margin + cut(self._message[0], room), WARN),)
         self.board.footer.show([line])
 
     def _caption(self, scene: Scene, now: float) -> list[Line]:

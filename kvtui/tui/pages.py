@@ -48,11 +48,7 @@ class Page(Screen[None]):
         yield self._footer
 
     def on_mount(self) -> None:
-        self._main.stage.hold(True)
         self.query_one("#page").focus()
-
-    def on_unmount(self) -> None:
-        self._main.stage.hold(False)
 
     def on_resize(self, event: Resize) -> None:
         self._show()

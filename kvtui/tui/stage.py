@@ -8,9 +8,10 @@ from typing import Final
 
 from kvtui.errors import KvtuiError
 from kvtui.experiment import Experiment
-from kvtui.lanes import LaneSpec
+from kvtui.lanes import LaneSpec, named
 from kvtui.memory.contiguous import RESERVE
 from kvtui.player import Clock, Player
+from kvtui.report import summary
 from kvtui.tui.view import formats
 from kvtui.tui.view.scene import Heading, Run, Scene
 from kvtui.tui.view.timeline import Marks
@@ -38,6 +39,7 @@ class Stage:
         self.player = Player(lanes, clock=self._clock)
         self._marks = Marks(len(lanes))
         self._heading = _heading(self.experiment)
+        self._verdict = ""
 
     # ---- what is seen
 
@@ -56,6 +58,7 @@ class Stage:
         time_s = self.player.time_s
         if self.run is Run.ENDED:
             self._known_end = time_s
+            self._verdict = self._verdict or self._judged()
         return Scene(
             heading=self._heading,
             lanes=self.lanes,
@@ -67,7 +70,15 @@ class Stage:
             end_s=self._known_end,
             marks=self._marks.all(),
             failures=tuple(None if error is None else _words(error) for error in self.player.failures),
+            verdict=self._verdict,
         )
+
+    def _judged(self) -> str:
+        """What the whole run says: the very sentence that a headless run prints."""
+        for info, error in zip(self.lanes, self.player.failures, strict=True):
+            if error is not None:
+                return f"{info.title} stopped before its end: {_words(error)}."
+        return str(summary(self.experiment, self.player.lanes)["verdict"])
 
     def speed_text(self) -> str:
         """The speed reached; beside it the one asked for, where that is not reached."""
@@ -132,7 +143,7 @@ class Stage:
         lane = self.focus = self._target
         before = self.experiment
         try:
-            self.experiment = before.with_lane(lane, spec)
+            self.experiment = _with_lane(before, lane, spec)
             self._start()
         except KvtuiError as error:
             self.experiment = before
@@ -158,7 +169,20 @@ def _heading(experiment: Experiment) -> Heading:
         block_size=experiment.block_size,
         seed=experiment.seed,
         requests=len(experiment.workload),
+        span_s=experiment.workload.span_s,
     )
+
+
+def _with_lane(experiment: Experiment, lane: int, spec: LaneSpec) -> Experiment:
+    """The same experiment with one lane changed; names that nobody gave are given anew, as what they tell
+    apart has changed."""
+    bare = tuple(replace(each, name="") for each in experiment.lanes)
+    lanes = [
+        plain if plain_named.name == each.name else each
+        for each, plain, plain_named in zip(experiment.lanes, bare, named(bare), strict=True)
+    ]
+    lanes[lane] = replace(spec, name="")
+    return replace(experiment, lanes=tuple(lanes))
 
 
 def _next_manager(spec: LaneSpec) -> LaneSpec:

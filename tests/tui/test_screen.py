@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from kvtui.report import summary
 from kvtui.tui.app import KvtuiApp
 from kvtui.tui.pages import HelpPage, SummaryPage
 from kvtui.tui.rows import Rows
@@ -221,7 +222,8 @@ async def test_the_end_offers_the_summary() -> None:
         assert text(app, "footer").split("   ")[0].strip() == "S summary"
         await pilot.press("S")
         assert isinstance(app.screen, SummaryPage)
-        assert "Paged finished in" in text(app, "page-text")
+        said = " ".join(text(app, "page-text").split())
+        assert summary(app.stage.experiment, app.stage.player.lanes)["verdict"] in said
         ended = app.stage.player
         await pilot.press("r")
         await pilot.pause()
@@ -273,11 +275,11 @@ async def test_a_picture_that_cannot_be_saved_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = still()
-    async with app.run_test(size=SIZE) as pilot:
+    async with app.run_test(size=(200, 60)) as pilot:
         monkeypatch.setattr(Path, "open", _refuse)
         await pilot.press("s")
         monkeypatch.undo()
-        assert "could not be saved: No space left" in text(app, "caption")
+        assert f"could not be saved: No space left on device: {Path.cwd()}" in text(app, "caption")
 
 
 def _refuse(self: Path, *args: object, **options: object) -> None:
@@ -299,6 +301,43 @@ async def test_the_palette_reaches_every_key_and_the_themes() -> None:
         assert app.main.board.look.palette.name == "light"
         on_a_page = [command.title for command in app.get_system_commands(HelpPage(app.main))]
         assert "Pause, run" not in on_a_page
+
+
+async def test_the_palette_holds_the_run() -> None:
+    app = KvtuiApp(small(), speed=0.5)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        stood = app.stage.player.clock.now_ps
+        await pilot.pause(0.2)
+        assert app.stage.player.clock.now_ps == stood
+        await pilot.press("escape")
+        await settled(pilot, 0.05)
+        await pilot.press("question_mark", "ctrl+p", "escape", "escape")
+        await settled(pilot, 0.05)
+        await pilot.press("space", "ctrl+p", "escape")
+        await pilot.pause()
+        assert app.stage.run is Run.PAUSED, "what the user paused stays so"
+
+
+async def test_a_command_of_the_palette_is_carried_out_on_a_run_that_goes_on() -> None:
+    app = KvtuiApp(small(), speed=0.5)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("ctrl+p")
+        await pilot.press(*"pause")
+        await pilot.pause(0.3)
+        await pilot.press("enter")
+        await pilot.pause(0.3)
+        assert app.screen is app.main
+        assert app.stage.run is Run.PAUSED
+
+
+async def test_what_is_said_under_an_open_drawer_is_said_in_the_footer() -> None:
+    app = still()
+    async with app.run_test(size=(60, 16)) as pilot:
+        await pilot.press("tab", "1", "b")
+        assert not app.main.board.caption.display
+        assert "Contiguous has no blocks to size" in text(app, "footer")
 
 
 async def test_while_something_lies_over_the_screen_it_is_not_drawn() -> None:

@@ -78,10 +78,10 @@ def test_a_setting_that_cannot_be_is_refused_and_nothing_changes(monkeypatch: py
     stage = Stage(small(), speed=1.0)
     before = stage.experiment
 
-    def refuse(self: Experiment, index: int, spec: object) -> Experiment:
+    def refuse(*changed: object) -> Experiment:
         raise ConfigError("a block of 32 tokens is more than the pool")
 
-    monkeypatch.setattr(Experiment, "with_lane", refuse)
+    monkeypatch.setattr("kvtui.tui.stage._with_lane", refuse)
     assert stage.next_block_size() == "a block of 32 tokens is more than the pool"
     assert stage.experiment is before
     assert stage.player.frame(1).step == 0
@@ -122,7 +122,9 @@ async def test_the_screen_and_the_headless_json_say_the_same() -> None:
     lanes = experiment.build(watched=False)
     for lane in lanes:
         lane.run()
-    reports = summary(experiment, lanes)["lanes"]
+    whole = summary(experiment, lanes)
+    assert whole["verdict"] in " ".join(page.split())
+    reports = whole["lanes"]
     for frame, report in zip(shown.frames, reports, strict=True):
         counters = frame.counters
         assert (counters.batch_peak, round(counters.batch_mean, 6)) == (
@@ -137,3 +139,22 @@ async def test_the_screen_and_the_headless_json_say_the_same() -> None:
             assert round(percentiles.p99, 6) == report["latency"][f"{name}_s"]["p99"]
         assert formats.count(report["throughput"]["output_tokens_per_s"]) in page
         assert formats.clock(report["time_s"]) in page
+
+
+@pytest.mark.parametrize(
+    "lanes", [("contiguous", "paged"), ("paged", "paged:32"), ("contiguous", "paged", "paged:64")]
+)
+def test_another_manager_leaves_every_lane_a_title_of_its_own(lanes: tuple[str, ...]) -> None:
+    stage = Stage(small(*lanes), speed=1.0)
+    for focus in (*range(len(lanes)), 0):
+        stage.focus = focus
+        for _ in range(4):
+            stage.next_manager()
+            titles = [info.title for info in stage.lanes]
+            assert len(set(titles)) == len(lanes), titles
+
+
+def test_another_manager_keeps_the_names_that_were_given() -> None:
+    stage = Stage(small("contiguous:name=Mine", "paged"), speed=1.0)
+    stage.next_manager()
+    assert [info.name for info in stage.lanes] == ["Mine", "contiguous"]

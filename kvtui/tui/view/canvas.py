@@ -46,6 +46,17 @@ def cut(text: str, width: int) -> str:
     return _head(text, width - 1) + "…" if width > 1 else ""
 
 
+def wrap(text: str, width: int) -> list[str]:
+    """The text in lines of at most `width` cells, broken at words; a word that is too long is cut."""
+    lines: list[str] = []
+    for word in text.split():
+        if lines and text_width(lines[-1]) + 1 + text_width(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(cut(word, width))
+    return lines
+
+
 def _head(text: str, width: int) -> str:
     used = 0
     for at, char in enumerate(text):

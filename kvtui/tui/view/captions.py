@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import NamedTuple
 
-from kvtui.frame import Event, EventKind, Frame, LaneInfo
+from kvtui.frame import Event, EventKind, Frame
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Line, cut, line_width, plain
 from kvtui.tui.view.ink import T2, WARN_BOLD, Ink, lane_ink
-from kvtui.tui.view.scene import Run, Scene, compared, drained, titles
+from kvtui.tui.view.scene import Run, Scene, compared, drained
 from kvtui.tui.view.sentences import ENGLISH, Say
 
 HOLD_S = 2.0  # wall seconds for which a situation is told at least
 NO_GAIN = 1.1  # ratio of mean batches below which paging wins little
 SETTLED = 20  # finished requests from which the means are worth a judgement
+NEARLY_NOTHING = 0.01  # share of the pool
 
 Values = Mapping[str, tuple[str, Ink]]
 
@@ -54,17 +55,30 @@ def situation(scene: Scene) -> Situation:
     if not any(frame.counters.waiting for frame in frames):
         return Situation("keep up")
     base, other = compared(scene)
-    paging = _reserves(scene.lanes[base]) and not _reserves(scene.lanes[other])
-    if paging and _level(frames[base], frames[other]):
+    if _paging(scene, base, other) and _level(scene, base, other):
         return Situation("no gain")
     return Situation("full")
 
 
-def _level(base: Frame, other: Frame) -> bool:
+def _paging(scene: Scene, base: int, other: int) -> bool:
+    """Whether paging is what the two lanes differ in."""
+    return scene.lanes[base].manager == "contiguous" and scene.lanes[other].manager == "paged"
+
+
+def _level(scene: Scene, base: int, other: int) -> bool:
     """Whether both lanes are short of room and yet hold nearly the same on average."""
-    a, b = base.counters, other.counters
+    a, b = (scene.frames[lane].counters for lane in (base, other))
     enough = a.finished >= SETTLED and a.waiting and b.waiting
-    return bool(enough and b.batch_mean < NO_GAIN * a.batch_mean)
+    full = _full(scene, base) and _full(scene, other)
+    return bool(enough and full and b.batch_mean < NO_GAIN * a.batch_mean)
+
+
+def _full(scene: Scene, lane: int) -> bool:
+    """Whether the next request waits for memory, or as good as nothing is free."""
+    frame, pool = scene.frames[lane], scene.lanes[lane].pool_tokens
+    room = pool * (frame.counters.split.free + frame.counters.split.cached) / 100
+    wanted = frame.waiting[0].tokens if frame.waiting else 0
+    return room <= max(wanted, NEARLY_NOTHING * pool)
 
 
 def _preemption(frame: Frame, lane: int) -> Situation | None:
@@ -127,7 +141,8 @@ def _clauses(scene: Scene, told: Situation) -> list[Clause]:
     if name == "no gain":
         return [Clause(name, pair)]
     if name == "keep up":
-        return [Clause("both keep up" if base != other else "alone keeps up", pair)]
+        several = "both keep up" if len(scene.lanes) == 2 else "all keep up"
+        return [Clause(several if base != other else "alone keeps up", pair)]
     return [_holds(scene, lane, other if lane == base else base) for lane in dict.fromkeys((base, other))]
 
 
@@ -137,26 +152,23 @@ def _for_one_line(scene: Scene, name: str) -> list[Clause]:
     if name != "full" or base == other:
         return []
     values = _pair(scene, base, other)
-    regions = [scene.lanes[lane].region_blocks for lane in (base, other)]
-    full = scene.frames[base].counters.waiting and not drained(scene, other)
-    if regions[0] and not regions[1] and full:
+    if _paging(scene, base, other) and _full(scene, base) and not drained(scene, other):
         return [Clause("region against blocks", {**values, **_amounts(scene, base)})]
     return [Clause("counts", values)]
 
 
 def _pair(scene: Scene, base: int, other: int) -> Values:
-    names = titles(scene.lanes)
     values = {}
     for slot, lane in (("0", base), ("1", other)):
         values["run" + slot] = (str(scene.frames[lane].counters.running), lane_ink(lane, bold=True))
-        name = names[lane] if slot == "0" else names[lane].lower()
-        values["name" + slot] = (name, T2)
-    values["base"] = (names[base].lower(), T2)
+    values["name0"] = (scene.lanes[base].title, T2)
+    values["name1"] = (scene.lanes[other].name, T2)
+    values["base"] = (scene.lanes[base].name, T2)
     return values
 
 
 def _amounts(scene: Scene, lane: int) -> Values:
-    """What a request of a lane that reserves regions holds and has filled."""
+    """What a request of a contiguous lane holds and has filled, on average."""
     frame, info = scene.frames[lane], scene.lanes[lane]
     split, running = frame.counters.split, max(1, frame.counters.running)
     held = info.pool_tokens * (split.stored + split.reserved + split.internal) / 100 / running
@@ -171,35 +183,35 @@ def _holds(scene: Scene, lane: int, against: int) -> Clause:
     frame, info = scene.frames[lane], scene.lanes[lane]
     counters = frame.counters
     values = {
-        "name": (titles(scene.lanes)[lane], T2),
+        "name": (info.title, T2),
         "run": (str(counters.running), lane_ink(lane, bold=True)),
     }
     if drained(scene, lane):
         return Clause("last", values)
-    if info.region_blocks:
-        key = "full, region" if counters.waiting else "room, region"
-        return Clause(key, {**values, **_amounts(scene, lane)})
+    full = _full(scene, lane)
+    if info.manager == "contiguous":
+        return Clause("full, region" if full else "room, region", {**values, **_amounts(scene, lane)})
     if key := _cache_contrast(scene, lane, against):
-        return Clause(key, {**values, **_sharing(frame)})
+        return Clause(key, {**values, **_sharing(frame), "fit": ("fit" if full else "run", T2)})
     values |= {
         "block": (str(info.block_size), T2),
         "ends": (formats.share(counters.split.tail), T2),
     }
-    return Clause("holds, blocks", values)
+    return Clause("full, blocks" if full else "room, blocks", values)
 
 
 def _cache_contrast(scene: Scene, lane: int, against: int) -> str:
     """Whether the two lanes differ in the prefix cache: both paged, one alone finding anything in it."""
-    if lane == against or any(_reserves(scene.lanes[at]) for at in (lane, against)):
+    if lane == against or any(scene.lanes[at].manager != "paged" for at in (lane, against)):
         return ""
     mine, theirs = (scene.frames[at].counters for at in (lane, against))
     if mine.hit_tokens and not theirs.query_tokens:
-        return "blocks, cache on"
-    return "blocks, cache off" if theirs.hit_tokens and not mine.query_tokens else ""
-
-
-def _reserves(info: LaneInfo) -> bool:
-    return info.region_blocks is not None
+        key = "cache on"
+    elif theirs.hit_tokens and not mine.query_tokens:
+        key = "cache off"
+    else:
+        return ""
+    return key if lane == compared(scene)[0] else f"{key}, too"
 
 
 def _sharing(frame: Frame) -> Values:
@@ -223,29 +235,29 @@ def _gave_back(lane: int, event: Event) -> Clause:
 
 
 def _one_done(scene: Scene) -> Clause:
-    names = titles(scene.lanes)
     done = min(
         (at for at, frame in enumerate(scene.frames) if frame.done), key=lambda at: scene.frames[at].time_s
     )
     late = next(at for at, frame in enumerate(scene.frames) if not frame.done)
     values = {
-        "done": (names[done], T2),
+        "done": (scene.lanes[done].title, T2),
         "end": (formats.clock(scene.frames[done].time_s), lane_ink(done, bold=True)),
-        "late": (names[late].lower(), T2),
+        "late": (scene.lanes[late].name, T2),
         "left": (f"{scene.frames[late].counters.unfinished:,}", lane_ink(late, bold=True)),
     }
     return Clause("one done", values)
 
 
 def _end(scene: Scene, base: int, other: int) -> Clause:
-    names = titles(scene.lanes)
+    if scene.verdict and not all(map(whole, scene.frames)):
+        return Clause("end, not whole", {"verdict": (scene.verdict, T2)})
     slow, fast = base, other
     if scene.frames[fast].time_s > scene.frames[slow].time_s:
         slow, fast = fast, slow
     times = scene.frames[slow].time_s / max(scene.frames[fast].time_s, 1e-9)
     values = {
-        "fast": (names[fast], T2),
-        "slow": (names[slow].lower(), T2),
+        "fast": (scene.lanes[fast].title, T2),
+        "slow": (scene.lanes[slow].name, T2),
         "end1": (formats.clock(scene.frames[fast].time_s), lane_ink(fast, bold=True)),
         "end0": (formats.clock(scene.frames[slow].time_s), lane_ink(slow, bold=True)),
         "times": (f"{times:.1f}", T2),
@@ -253,6 +265,11 @@ def _end(scene: Scene, base: int, other: int) -> Clause:
     if slow == fast:
         return Clause("end, alone", values)
     return Clause("end" if times >= 1.05 else "end, level", values)
+
+
+def whole(frame: Frame) -> bool:
+    """Whether every request was served to its end."""
+    return not (frame.counters.rejected or frame.counters.unfinished)
 
 
 class Narrator:

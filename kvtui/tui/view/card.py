@@ -22,6 +22,8 @@ AREAS = {
 }
 _SIZE = {Form.LINE: (60, 7), Form.SMALL: (40, 18), Form.MEDIUM: (60, 21), Form.LARGE: (67, 52)}
 
+_TITLE = 20  # cells
+
 
 def draw_card(scene: Scene, lane: int, form: Form, look: Look) -> Canvas:
     """The card of a lane with everything but the grid."""
@@ -49,7 +51,7 @@ class _Card:
         if focused:
             self.canvas.put(x - 2 if x > 1 else 0, 0, "▸", HOT)
         ink = lane_ink(self.lane, bold=True)._replace(underline=focused)
-        end = self.canvas.put(x, 0, self.info.title, ink)
+        end = self.canvas.put(x, 0, cut(self.info.title, _TITLE), ink)
         right = self.width - x
         if step:
             text = f"step {self.frame.step:,}"

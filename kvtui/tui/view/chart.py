@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from kvtui.tui.view.braille import Dots
-from kvtui.tui.view.canvas import Canvas, Line
+from kvtui.tui.view.canvas import Canvas, Line, text_width
 from kvtui.tui.view.formats import axis_top, tick
 from kvtui.tui.view.ink import BOLD, RULE, T3, lane_ink
-from kvtui.tui.view.scene import Scene
+from kvtui.tui.view.scene import Scene, labels
 
+_TITLE = 16  # cells of a lane's title at most
 _TICKS = 4  # cells left of the plot for the axis
 _PLAIN = "*o+x"
 
@@ -20,8 +21,10 @@ def chart_lines(
     x = canvas.put(margin, 0, "Batch size", BOLD)
     canvas.put(x + 2, 0, "requests running at once", T3)
     left = margin + _TICKS
-    names = 3 + max(len(f"{frame.counters.running} {lane.name}") for frame, lane in _pairs(scene))
-    plot_width, plot_height = max(8, width - left - names), height - 2
+    titles = labels(scene.lanes, width=min(_TITLE, width // 3))
+    digits = max(len(str(frame.counters.running)) for frame in scene.frames)
+    room = 4 + digits + max(map(text_width, titles))
+    plot_width, plot_height = max(8, width - left - room), height - 2
     top = axis_top(max(frame.counters.batch_peak for frame in scene.frames))
     _axis(canvas, left, plot_width, plot_height, top, guide="." if ascii else "·")
     ends = _plot(canvas, scene, left, plot_width, plot_height, top, ascii=ascii)
@@ -29,13 +32,9 @@ def chart_lines(
         x = left + plot_width + 2
         running = scene.frames[lane].counters.running
         x = canvas.put(x, 1 + row, f"{running:>2} ", lane_ink(lane, bold=True))
-        canvas.put(x, 1 + row, scene.lanes[lane].name, lane_ink(lane))
+        canvas.put(x, 1 + row, titles[lane], lane_ink(lane))
     _times(canvas, left, plot_width, height - 1, scene.time_s)
     return canvas.lines()
-
-
-def _pairs(scene: Scene) -> zip:
-    return zip(scene.frames, scene.lanes, strict=True)
 
 
 def _axis(canvas: Canvas, left: int, width: int, height: int, top: int, *, guide: str) -> None:

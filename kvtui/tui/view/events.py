@@ -8,10 +8,12 @@ from itertools import groupby
 
 from kvtui.frame import Event, EventKind, LaneInfo
 from kvtui.tui.view import formats
-from kvtui.tui.view.canvas import Canvas, Line, cut
+from kvtui.tui.view.canvas import Canvas, Line, cut, text_width
 from kvtui.tui.view.ink import BAD, BOLD, T2, T3, WARN_BOLD, hue_ink, lane_ink
-from kvtui.tui.view.scene import Scene, short_names
+from kvtui.tui.view.scene import Scene, labels
 
+_NAME, _WIDE_NAME = 10, 14  # cells of a lane's title at most
+_WIDE = 72  # width from which there is room for the longer ones
 _VERBS = {EventKind.HIT: "hit"}
 _INKS = {EventKind.PREEMPTED: WARN_BOLD, EventKind.REJECTED: BAD}
 
@@ -24,9 +26,12 @@ def event_lines(
     x = canvas.put(margin, 0, "Events", BOLD)
     canvas.put(x + 2, 0, "newest first", T3)
     canvas.put_right(width - margin, 0, hint, T3)
-    names = short_names(scene.lanes)
+    names = labels(scene.lanes, width=_WIDE_NAME if width >= _WIDE else _NAME)
+    id_at = margin + 10 + max(map(text_width, names))
     for row, (lane, event) in zip(range(1, height), newest(scene), strict=False):
-        _event(canvas, row, margin, scene.lanes[lane], event, lane, names[lane])
+        canvas.put(margin + 9, row, names[lane], lane_ink(lane))
+        canvas.put(margin, row, formats.clock(event.time_s), T3)
+        _event(canvas, row, id_at, scene.lanes[lane], event)
     return canvas.lines()
 
 
@@ -43,43 +48,42 @@ def newest(scene: Scene) -> Iterator[tuple[int, Event]]:
         yield lane, flood[0]._replace(a=sum(event.a for event in flood))
 
 
-def _event(canvas: Canvas, row: int, x: int, info: LaneInfo, event: Event, lane: int, name: str) -> None:
-    canvas.put(x, row, formats.clock(event.time_s), T3)
-    canvas.put(x + 9, row, name, lane_ink(lane))
+def _event(canvas: Canvas, row: int, x: int, info: LaneInfo, event: Event) -> None:
+    """Request, verb and detail from column `x` on."""
     if event.request >= 0:
-        canvas.put(x + 16, row, "▍", hue_ink(event.request))
-        canvas.put(x + 17, row, formats.request(event.request), T2)
+        canvas.put(x, row, "▍", hue_ink(event.request))
+        canvas.put(x + 1, row, formats.request(event.request), T2)
     verb = _VERBS.get(event.kind, event.kind.value)
-    canvas.put(x + 23, row, verb, _INKS.get(event.kind, T2))
-    room = canvas.width - (x + 34) - 1
+    canvas.put(x + 7, row, verb, _INKS.get(event.kind, T2))
+    room = canvas.width - (x + 18) - 1
     if room >= 12:
-        canvas.put(x + 34, row, detail(event, info, room=room), T3)
+        canvas.put(x + 18, row, detail(event, info, room=room), T3)
 
 
 def detail(event: Event, info: LaneInfo, *, room: int) -> str:
     """What else there is to say about an event, in the longest form that fits."""
-    if event.kind is EventKind.REJECTED:
-        return _refusal(event, info, room)
-    return cut(_detail(event), room)
+    forms = _refusal(event, info) if event.kind is EventKind.REJECTED else _detail(event)
+    return next((form for form in forms if len(form) <= room), "") or cut(forms[-1], room)
 
 
-def _refusal(event: Event, info: LaneInfo, room: int) -> str:
+def _refusal(event: Event, info: LaneInfo) -> tuple[str, ...]:
     unit = "blocks" if event.b == info.blocks else "tokens"
     have = "the pool has" if unit == "blocks" else "the limit is"
-    full = f"needs {event.a:,} {unit}, {have} {event.b:,}"
-    return full if len(full) <= room else cut(f"{event.a:,} {unit} > {event.b:,}", room)
+    return f"needs {event.a:,} {unit}, {have} {event.b:,}", f"{event.a:,} {unit} > {event.b:,}"
 
 
-def _detail(event: Event) -> str:
+def _detail(event: Event) -> tuple[str, ...]:
+    """From the longest form to the shortest."""
     a, b = event.a, event.b
     match event.kind:
         case EventKind.ADMITTED:
-            return f"{a:,} tokens · {b:,} blocks"
+            return f"{a:,} tokens · {b:,} blocks", f"{a:,} tok · {b:,} blocks", f"{a:,} tokens"
         case EventKind.HIT:
-            return f"{a:,} of {b:,} tokens were cached"
+            return f"{a:,} of {b:,} tokens were cached", f"{a:,} of {b:,} tokens", f"{a:,} tokens"
         case EventKind.PREEMPTED:
-            return f"no free block for {formats.request(b)}"
+            return f"no free block for {formats.request(b)}", f"no block for {formats.request(b)}"
         case EventKind.FINISHED:
-            return f"{a:,} tokens in {formats.latency(b / 1000, formats.unit_of([b / 1000]))}"
+            took = formats.latency(b / 1000, formats.unit_of([b / 1000]))
+            return f"{a:,} tokens in {took}", f"{a:,} tok in {took}"
         case _:
-            return f"{a:,} cached {'block' if a == 1 else 'blocks'}"
+            return (f"{a:,} cached {'block' if a == 1 else 'blocks'}",)

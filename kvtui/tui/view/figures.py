@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kvtui.frame import Counters, Percentiles
 from kvtui.tui.view import formats
-from kvtui.tui.view.canvas import Canvas, Line
+from kvtui.tui.view.canvas import Canvas, Line, text_width
 from kvtui.tui.view.ink import BAD, BOLD, T1, T3, WARN, Ink, lane_ink
-from kvtui.tui.view.scene import Scene, short_names
+from kvtui.tui.view.scene import Scene, labels
 
-_LABEL, _VALUE = 10, 8
+_LABEL, _VALUE, _GAP = 10, 8, 3
 Row = tuple[str, list[str], Ink]
 
 
@@ -17,28 +17,42 @@ def figure_lines(
 ) -> tuple[Line, ...]:
     """Counts and rates: two groups side by side where the width allows it, else one under the other."""
     canvas = Canvas(width, height)
-    group = _LABEL + _VALUE * len(scene.lanes)
-    beside = margin + 2 * group + 3 <= width
-    names = [name.rjust(_VALUE) for name in short_names(scene.lanes)]
     groups = [_counts(scene), _rates(scene)]
-    x, y = margin, 0
+    lanes, room = len(scene.lanes), width - margin
+    beside = 2 * (_LABEL + _VALUE * lanes) + _GAP <= room
+    value = _column(scene, (room - _GAP) // 2 if beside else room)
+    group = _LABEL + value * lanes
+    used = margin + group * (1 + beside) + _GAP * beside
+    y, tall = 0, len(groups[0]) + 1
+    if used > width - margin - len(hint) - 1 and height > (tall if beside else 2 * tall + 1):
+        canvas.put(margin, 0, "Figures", BOLD)  # a row of its own, so that the hint covers no name
+        y = 1
+    elif used > width - margin - len(hint) - 1:
+        hint = ""
+    names = [name.rjust(value) for name in labels(scene.lanes, width=value - 1)]
     for at, rows in enumerate(groups):
-        title = ("Figures", "")[at]
-        _group(canvas, x, y, title, names, rows)
-        x, y = (x + group + 3, 0) if beside else (x, y + len(rows) + 1)
+        x = margin + at * (group + _GAP) if beside else margin
+        top = y if beside else y + at * (tall + 1)
+        canvas.put(x, top, "" if at or y else "Figures", BOLD)
+        _group(canvas, x, top, names, rows, value)
     canvas.put_right(width - margin, 0, hint, T3)
     return canvas.lines()
 
 
-def _group(canvas: Canvas, x: int, y: int, title: str, names: list[str], rows: list[Row]) -> None:
-    canvas.put(x, y, title, BOLD)
+def _column(scene: Scene, room: int) -> int:
+    """Cells of one lane's figures: as many as its title wants, where there is room for it."""
+    wanted = max(text_width(lane.title) for lane in scene.lanes) + 1
+    return max(_VALUE, min(wanted, (room - _LABEL) // len(scene.lanes)))
+
+
+def _group(canvas: Canvas, x: int, y: int, names: list[str], rows: list[Row], value: int) -> None:
     for lane, name in enumerate(names):
-        canvas.put(x + _LABEL + lane * _VALUE, y, name, lane_ink(lane))
+        canvas.put(x + _LABEL + lane * value, y, name, lane_ink(lane))
     for at, (label, values, ink) in enumerate(rows, start=1):
         canvas.put(x, y + at, label, T3)
-        for lane, value in enumerate(values):
-            shown = ink if value not in ("0", formats.NA) else T3
-            canvas.put_right(x + _LABEL + (lane + 1) * _VALUE, y + at, value, shown)
+        for lane, text in enumerate(values):
+            shown = ink if text not in ("0", formats.NA) else T3
+            canvas.put_right(x + _LABEL + (lane + 1) * value, y + at, text, shown)
 
 
 def _counts(scene: Scene) -> list[Row]:

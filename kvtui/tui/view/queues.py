@@ -9,7 +9,7 @@ from kvtui.frame import Frame
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line
 from kvtui.tui.view.ink import BOLD, T2, T3, WARN, Ink, hue_ink, lane_ink
-from kvtui.tui.view.scene import Scene
+from kvtui.tui.view.scene import Scene, labels
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _NARROW, _WIDE = 28, 34  # cells of one lane
@@ -61,7 +61,9 @@ class _Column:
     def head(self, word: str, count: int) -> None:
         end = self.canvas.put(self.x, 0, word + " ", BOLD)
         self.canvas.put(end, 0, formats.count(count), lane_ink(self.lane, bold=True))
-        self.canvas.put_right(self.end, 0, self.scene.lanes[self.lane].name, lane_ink(self.lane))
+        end += len(formats.count(count)) + 1
+        title = labels(self.scene.lanes, width=self.end - end)[self.lane]
+        self.canvas.put_right(self.end, 0, title, lane_ink(self.lane))
 
     def name(self, y: int, request: int, ink: Ink) -> None:
         self.canvas.put(self.x, y, "▍", hue_ink(request))

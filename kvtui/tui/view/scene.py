@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kvtui.frame import Frame, LaneInfo
+from kvtui.tui.view.canvas import cut, text_width
 from kvtui.tui.view.ink import T3, Ink
 
 
@@ -29,6 +30,7 @@ class Heading:
     block_size: int = 16
     seed: int | None = None
     requests: int = 0
+    span_s: float = 0.0  # last arrival
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Scene:
-    """Lane 0 is the baseline. `end_s` is None as long as the end of the run is not known."""
+    """Lane 0 is the baseline. `end_s` is None as long as the end of the run is not known, `verdict` empty."""
 
     heading: Heading
     lanes: tuple[LaneInfo, ...]
@@ -53,6 +55,7 @@ class Scene:
     end_s: float | None = None
     marks: tuple[Mark, ...] = ()
     failures: tuple[str | None, ...] = ()
+    verdict: str = ""  # what the whole run says
 
     def same(self, other: Scene | None) -> bool:
         """Whether nothing that is drawn differs. Frames are compared by identity."""
@@ -67,17 +70,21 @@ class Scene:
         return self.failures[lane] if lane < len(self.failures) else None
 
 
-def titles(lanes: Sequence[LaneInfo]) -> list[str]:
-    """Names for sentences: the titles, or the names of lanes whose titles do not tell them apart."""
-    plain = [lane.title for lane in lanes]
-    return [lane.title if plain.count(lane.title) == 1 else lane.name for lane in lanes]
+def labels(lanes: Sequence[LaneInfo], *, width: int) -> list[str]:
+    """The titles in at most `width` cells each; where their beginnings are alike, with their ends."""
+    short = [cut(lane.title, width) for lane in lanes]
+    if len(set(short)) == len(short):
+        return short
+    return [_ends(lane.title, width) for lane in lanes]
 
 
-def short_names(lanes: Sequence[LaneInfo], *, width: int = 6) -> list[str]:
-    """Names of at most `width` cells for columns; `lane 2` where a name has no short form."""
-    names = {"contiguous": "contig"}
-    short = [names.get(lane.name, lane.name) if width < len(lane.name) else lane.name for lane in lanes]
-    return [name if len(name) <= width else f"lane {at + 1}" for at, name in enumerate(short)]
+def _ends(title: str, width: int) -> str:
+    if text_width(title) <= width:
+        return title
+    end = title
+    while text_width(end) > width - 2:
+        end = end[1:]
+    return f"{title[0]}…{end}"
 
 
 def compared(scene: Scene) -> tuple[int, int]:

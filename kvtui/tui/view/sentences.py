@@ -17,8 +17,8 @@ class Say(NamedTuple):
 
 ENGLISH: Final[dict[str, Say]] = {
     "start": Say(
-        ("Both managers start empty. Watch how each gives out the same memory.",),
-        line="Both managers start empty, with the same memory.",
+        ("Every lane starts empty. Watch how each gives out the same memory.",),
+        line="Every lane starts empty, with the same memory.",
     ),
     "idle": Say(
         ("Nothing runs and nobody waits: the next request has not come yet.",),
@@ -27,6 +27,10 @@ ENGLISH: Final[dict[str, Say]] = {
     "both keep up": Say(
         ("Both keep up: {run0} and {run1} requests run, nobody waits.",),
         line="Both keep up: {run0} and {run1} run, nobody waits.",
+    ),
+    "all keep up": Say(
+        ("All keep up: nobody waits in any lane. {name0} runs {run0}, {name1} {run1}.",),
+        line="All keep up: nobody waits in any lane.",
     ),
     "alone keeps up": Say(("{name0} keeps up: {run0} requests run, nobody waits.",)),
     "full, region": Say(
@@ -40,12 +44,19 @@ ENGLISH: Final[dict[str, Say]] = {
         ("{name} runs {run}: each request locks {locked} slots and has filled {filled} of them on average.",),
         ("{name} runs {run}: each locks {locked} slots and has filled {filled}.",),
     ),
-    "holds, blocks": Say(
+    "full, blocks": Say(
         (
             "{name} hands out {block} slots at a time: the same memory holds {run},"
             " and {ends} of it sits in unfilled block ends.",
         ),
         ("{name} adds {block} slots at a time: the same memory holds {run}.",),
+    ),
+    "room, blocks": Say(
+        (
+            "{name} hands out {block} slots at a time and runs {run};"
+            " {ends} of its memory sits in unfilled block ends.",
+        ),
+        ("{name} adds {block} slots at a time and runs {run}.",),
     ),
     "last": Say(
         ("{name} has let everybody in. Still running: {run}.",),
@@ -53,13 +64,19 @@ ENGLISH: Final[dict[str, Say]] = {
     "region against blocks": Say(
         (), line="Locked: {locked} each. Filled: {filled}. Full at {run0}; {name1}: {run1}."
     ),
-    "blocks, cache off": Say(
-        ("Without the prefix cache {run} requests fit: each keeps its own copy of the same opening prompt.",),
-        ("Without the prefix cache {run} fit: each keeps its own copy.",),
+    "cache off": Say(
+        (
+            "Without the prefix cache {run} requests {fit}:"
+            " each keeps its own copy of the same opening prompt.",
+        ),
+        ("Without the prefix cache {run} {fit}: each keeps its own copy.",),
     ),
-    "blocks, cache on": Say(
-        ("With it {run} fit: {shared} blocks are shared and save {saved} copies.",),
+    "cache off, too": Say(("Without it {run} {fit}: each keeps its own copy of the same opening prompt.",)),
+    "cache on": Say(
+        ("With the prefix cache {run} requests {fit}: {shared} blocks are shared and save {saved} copies.",),
+        ("With the prefix cache {run} {fit}: {shared} blocks save {saved} copies.",),
     ),
+    "cache on, too": Say(("With it {run} {fit}: {shared} blocks are shared and save {saved} copies.",)),
     "counts": Say((), line="{name0} runs {run0}, {name1} runs {run1}."),
     "no gain": Say(
         ("Paging wins little on this traffic: {base} holds {run0}, {name1} {run1}.",),
@@ -99,6 +116,7 @@ ENGLISH: Final[dict[str, Say]] = {
     "end, alone": Say(
         ("{fast} finished in {end1}.", "S shows the summary."), line="{fast} finished in {end1}. S: summary."
     ),
+    "end, not whole": Say(("{verdict}", "S shows the summary."), line="{verdict}"),
     "nothing ran": Say(
         ("No request fits: each needs more memory than the whole pool has.",),
         line="No request fits in this pool.",

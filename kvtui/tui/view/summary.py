@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import ceil
 from typing import NamedTuple
 
 from kvtui.frame import Counters, Frame
 from kvtui.tui.view import formats
-from kvtui.tui.view.canvas import Canvas, Line
-from kvtui.tui.view.captions import NO_GAIN, Situation, caption
-from kvtui.tui.view.digits import SMALL, WIDE, digits
+from kvtui.tui.view.canvas import Canvas, Line, cut, text_width, wrap
+from kvtui.tui.view.captions import NO_GAIN, whole
+from kvtui.tui.view.digits import SMALL, WIDE, Face, digits
 from kvtui.tui.view.ink import BOLD, RULE, T1, T2, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.palette import Look
-from kvtui.tui.view.scene import Run, Scene, compared, titles
+from kvtui.tui.view.scene import Run, Scene, compared, labels
 
 _WIDTH = 92
-_ROWS = 60
+_ROWS = 160
+_WORDS = 24  # cells of a difference in words
+_GAP = 2
 
 
 def summary_lines(scene: Scene, look: Look, *, width: int) -> tuple[Line, ...]:
@@ -27,7 +28,7 @@ def summary_lines(scene: Scene, look: Look, *, width: int) -> tuple[Line, ...]:
     page = _Page(canvas, scene, look, x, inner)
     y = page.verdict(0)
     y = page.means(y + (2 if inner >= _WIDTH else 1))
-    y = page.table(y + 1)
+    y = page.tables(y + 1)
     y = page.notes(y + 1)
     return canvas.lines()[:y]
 
@@ -49,65 +50,84 @@ class _Page:
         self.x = x
         self.width = width
         self.base, self.other = compared(scene)
-        self.pair = tuple(dict.fromkeys((self.base, self.other)))
 
     @property
     def right(self) -> int:
         return self.x + self.width
 
-    def verdict(self, y: int) -> int:
-        """What was run, and what came of it."""
-        end = self.canvas.put(self.x, y, "Summary", BOLD)
-        self.canvas.put(end + 2, y, _subject(self.scene), T3)
-        y += 3 if self.width >= _WIDTH else 2
-        ended = self.scene.run is Run.ENDED
-        lines = (
-            caption(self.scene, Situation("end"), width=self.width, rows=2)[:1]
-            if ended
-            else (((f"So far, at {formats.clock(self.scene.time_s)}; the run goes on.", T2),),)
-        )
-        for line in lines:
-            self.canvas.put_line(self.x, y, line)
-            y += 1
-        if ended and (why := _why(self.scene, self.base, self.other)):
-            self.canvas.put(self.x, y, why, T2)
+    def words(self, x: int, y: int, text: str, ink: Ink = T2) -> int:
+        """A text broken at words; gives the row behind it."""
+        for line in wrap(text, self.right - x):
+            self.canvas.put(x, y, line, ink)
             y += 1
         return y
 
+    def verdict(self, y: int) -> int:
+        """What was run, and what came of it."""
+        end = self.canvas.put(self.x, y, "Summary", BOLD)
+        y = self.words(end + 2, y, _subject(self.scene), T3) + (2 if self.width >= _WIDTH else 1)
+        if self.scene.run is not Run.ENDED:
+            now = formats.clock(self.scene.time_s)
+            return self.words(self.x, y, f"So far, at {now}: the run stands still while this page is open.")
+        y = self.words(self.x, y, self.scene.verdict)
+        return self.words(self.x, y, _why(self.scene, self.base, self.other))
+
     def means(self, y: int) -> int:
-        """The mean batch of each lane in large figures."""
-        face, step = (WIDE, 44) if self.width >= _WIDTH else (SMALL, self.width // 2)
-        for place, lane in enumerate(self.pair):
-            x = self.x + place * step
-            end = self.canvas.put(x, y, titles(self.scene.lanes)[lane], lane_ink(lane, bold=True))
-            self.canvas.put(end + 2, y, "mean batch", T3)
-            mean = self.scene.frames[lane].counters.batch_mean
-            rows = digits(formats.mean(mean), face, ascii=self.look.ascii)
-            for row, text in enumerate(rows):
-                self.canvas.put(x, y + 2 + row, text, lane_ink(lane, bold=self.look.ascii))
-            times = formats.ratio(mean, self.scene.frames[self.base].counters.batch_mean)
-            if lane != self.base and times:
-                pill = Ink("inv", lane_ink(lane).fg, bold=True)
-                self.canvas.put(x + len(rows[0]) + 3, y + 2, f" {times} ", pill)
+        """The mean batch of each lane in large figures, as many in a row as there is room for."""
+        lanes = len(self.scene.lanes)
+        face = WIDE if self.width >= 44 * lanes else SMALL
+        beside = _even(lanes, self.width // 26)
+        for first in range(0, lanes, beside):
+            for place, lane in enumerate(range(first, min(first + beside, lanes))):
+                end = self._mean(lane, self.x + place * (self.width // beside), y, face)
+            y = end + 1
+        return y - 1
+
+    def _mean(self, lane: int, x: int, y: int, face: Face) -> int:
+        end = self.canvas.put(x, y, cut(self.scene.lanes[lane].title, 14), lane_ink(lane, bold=True))
+        self.canvas.put(end + 1, y, "mean batch", T3)
+        mean = self.scene.frames[lane].counters.batch_mean
+        rows = digits(formats.mean(mean), face, ascii=self.look.ascii)
+        for row, text in enumerate(rows):
+            self.canvas.put(x, y + 2 + row, text, lane_ink(lane, bold=self.look.ascii))
+        times = formats.ratio(mean, self.scene.frames[self.base].counters.batch_mean)
+        if lane != self.base and times:
+            pill = Ink("inv", lane_ink(lane).fg, bold=True)
+            self.canvas.put(x + len(rows[0]) + (3 if face is WIDE else 1), y + 2, f" {times} ", pill)
         return y + 2 + len(rows)
 
-    def table(self, y: int) -> int:
-        """Figures lane by lane, and what the difference is worth; what got worse in amber."""
-        third = 18 if self.width >= _WIDTH else 14
-        words_at = self.right if self.width >= 76 else 0
-        ends = [self.right - (24 if words_at else 0) - third * at for at in reversed(range(len(self.pair)))]
-        for end, lane in zip(ends, self.pair, strict=True):
-            self.canvas.put_right(end, y, self.scene.lanes[lane].name, lane_ink(lane))
-        if words_at and len(self.pair) > 1:
-            self.canvas.put_right(words_at, y, f"{self.scene.lanes[self.other].name} is", T3)
+    def tables(self, y: int) -> int:
+        """Figures lane by lane and what the difference is worth; in as many tables as the width asks for."""
+        rows = _rows([frame.counters for frame in self.scene.frames], self.base, self.other)
+        if self.scene.run is Run.ENDED:
+            rows.append(Row("ended at", tuple(formats.clock(frame.time_s) for frame in self.scene.frames)))
+        names = labels(self.scene.lanes, width=14)
+        label = max(len(row.label) for row in rows)
+        column = _GAP + max(text_width(text) for row in rows for text in (*row.values, *names))
+        together = _even(len(names), (self.width - label) // column)
+        worded = len(names) > 1 and label + column * len(names) + _GAP + _WORDS <= self.width
+        for first in range(0, len(names), together):
+            lanes = range(first, min(first + together, len(names)))
+            y = self._table(y, rows, names, lanes, column, worded=worded) + 1
+        return y - 1
+
+    def _table(
+        self, y: int, rows: list[Row], names: list[str], lanes: range, column: int, *, worded: bool
+    ) -> int:
+        end = self.right - (_WORDS + _GAP if worded else 0)
+        ends = {lane: end - column * (lanes[-1] - lane) for lane in lanes}
+        for lane in lanes:
+            self.canvas.put_right(ends[lane], y, names[lane], lane_ink(lane))
+        if worded:
+            self.canvas.put_right(self.right, y, f"{names[self.other]} is", T3)
         self.canvas.put(self.x, y + 1, "─" * self.width, RULE)
         y += 2
-        for row in _rows([self.scene.frames[lane].counters for lane in self.pair]):
+        for row in rows:
             self.canvas.put(self.x, y, row.label, T2)
-            for at, (end, value) in enumerate(zip(ends, row.values, strict=True)):
-                self.canvas.put_right(end, y, value, BOLD if at else T1)
-            if words_at:
-                self.canvas.put_right(words_at, y, row.words, WARN if row.worse else T3)
+            for lane in lanes:
+                self.canvas.put_right(ends[lane], y, row.values[lane], BOLD if lane else T1)
+            if worded:
+                self.canvas.put_right(self.right, y, row.words, WARN if row.worse else T3)
             y += 1
         return y
 
@@ -115,9 +135,14 @@ class _Page:
         """What the difference is worth, and when there would be none."""
         for title, text in _notes(self.scene, self.base, self.other):
             self.canvas.put(self.x, y, title, BOLD)
-            self.canvas.put(self.x + 12, y, text, T2)
-            y += 1
+            y = self.words(self.x + 12, y, text)
         return y
+
+
+def _even(things: int, room: int) -> int:
+    """How many of so many things go into a row that has room for `room`, so that the rows are alike."""
+    rows = ceil(things / max(1, room))
+    return ceil(things / rows)
 
 
 def _subject(scene: Scene) -> str:
@@ -129,27 +154,24 @@ def _subject(scene: Scene) -> str:
 
 
 def _why(scene: Scene, base: int, other: int) -> str:
-    """What the means say about the two lanes."""
+    """Why the batches differ, where it is the memory that makes the difference."""
     a, b = scene.frames[base].counters.batch_mean, scene.frames[other].counters.batch_mean
-    if base == other:
-        return ""
-    if a and b >= NO_GAIN * a and scene.lanes[base].region_blocks and not scene.lanes[other].region_blocks:
+    paging = (scene.lanes[base].manager, scene.lanes[other].manager) == ("contiguous", "paged")
+    if paging and a and b >= NO_GAIN * a:
         return "It held more requests at once because it kept memory only for tokens that exist."
-    if a and b < NO_GAIN * a and a < NO_GAIN * b:
-        return (
-            "Both held about the same number of requests at once: on this traffic it does not matter which."
-        )
     return ""
 
 
-def _rows(lanes: list[Counters]) -> list[Row]:
+def _rows(lanes: list[Counters], base: int, other: int) -> list[Row]:
+    """Figures of all lanes; the words compare two of them."""
     ttft, e2e, tpot = ([getattr(c, name) for c in lanes] for name in ("ttft", "e2e", "tpot"))
+    pair = base, other
     return [
-        _more("tokens a second", [c.output_tokens_per_s for c in lanes], "higher", "lower", formats.count),
-        _more("largest batch", [c.batch_peak for c in lanes], "larger", "smaller", formats.count),
-        _pair("first token, p50 / p99", [(p.p50, p.p99) for p in ttft]),
-        _pair("whole request, p50 / p99", [(p.p50, p.p99) for p in e2e]),
-        _slower("each next token, mean", [p.mean for p in tpot]),
+        _more("tokens a second", [c.output_tokens_per_s for c in lanes], pair, "higher", "lower"),
+        _more("largest batch", [c.batch_peak for c in lanes], pair, "larger", "smaller"),
+        _pair("first token, p50 / p99", [(p.p50, p.p99) for p in ttft], pair),
+        _pair("whole request, p50 / p99", [(p.p50, p.p99) for p in e2e], pair),
+        _slower("each next token, mean", [p.mean for p in tpot], pair),
         Row("preempted", tuple(formats.count(c.preemptions) for c in lanes)),
         Row("finished", tuple(formats.count(c.finished) for c in lanes)),
         *_if_any("rejected", [c.rejected for c in lanes]),
@@ -161,26 +183,26 @@ def _if_any(label: str, values: list[int]) -> list[Row]:
     return [Row(label, tuple(map(formats.count, values)))] if any(values) else []
 
 
-def _more(label: str, values: list[float], up: str, down: str, form: Callable[[float], str]) -> Row:
+def _more(label: str, values: list[float], pair: tuple[int, int], up: str, down: str) -> Row:
     """A figure of which more is better."""
-    texts = tuple(form(value) for value in values)
-    if len(values) < 2 or min(values) <= 0:
+    texts = tuple(formats.count(value) for value in values)
+    a, b = (values[lane] for lane in pair)
+    if pair[0] == pair[1] or min(a, b) <= 0:
         return Row(label, texts)
-    a, b = values[0], values[-1]
     times = formats.ratio(max(a, b), min(a, b))
     if times == "1.0x":
         return Row(label, texts, "the same")
     return Row(label, texts, f"{times} {up if b > a else down}", worse=b < a)
 
 
-def _pair(label: str, values: list[tuple[float | None, float | None]]) -> Row:
+def _pair(label: str, values: list[tuple[float | None, float | None]], pair: tuple[int, int]) -> Row:
     """Two percentiles a lane; the difference is that of the first, the median."""
-    unit = formats.unit_of([value for pair in values for value in pair])
-    texts = tuple(_two(pair, unit) for pair in values)
-    medians = [pair[0] for pair in values]
-    if len(values) < 2 or medians[0] is None or medians[-1] is None:
+    unit = formats.unit_of([value for both in values for value in both])
+    texts = tuple(_two(both, unit) for both in values)
+    a, b = (values[lane][0] for lane in pair)
+    if pair[0] == pair[1] or a is None or b is None:
         return Row(label, texts)
-    sooner = medians[0] - medians[-1]
+    sooner = a - b
     text = formats.latency(abs(sooner), unit)
     if text in ("0.0 s", "0 ms"):
         return Row(label, texts, "the same")
@@ -193,13 +215,13 @@ def _two(pair: tuple[float | None, float | None], unit: str) -> str:
     return f"{first.removesuffix(f' {unit}') if same_unit else first} / {second}"
 
 
-def _slower(label: str, values: list[float | None]) -> Row:
+def _slower(label: str, values: list[float | None], pair: tuple[int, int]) -> Row:
     """A time of which less is better, as a ratio."""
     unit = formats.unit_of(values)
     texts = tuple(formats.latency(value, unit) for value in values)
-    if len(values) < 2 or not values[0] or not values[-1]:
+    a, b = (values[lane] for lane in pair)
+    if pair[0] == pair[1] or not a or not b:
         return Row(label, texts)
-    a, b = values[0], values[-1]
     times = formats.ratio(max(a, b), min(a, b))
     if times == "1.0x":
         return Row(label, texts, "the same")
@@ -209,12 +231,12 @@ def _slower(label: str, values: list[float | None]) -> Row:
 def _notes(scene: Scene, base: int, other: int) -> list[tuple[str, str]]:
     notes = []
     frames, names = scene.frames, scene.lanes
-    if scene.run is Run.ENDED and base != other:
+    if scene.run is Run.ENDED and base != other and all(map(whole, frames)):
         slow, fast = sorted((base, other), key=lambda lane: -frames[lane].time_s)
         if text := _gpus(frames[slow], frames[fast], names[slow].name, names[fast].name):
             notes.append(("In GPUs", text))
     region = names[base].region_blocks
-    if region and base != other and not names[other].region_blocks:
+    if region and names[other].manager == "paged":
         slots = region * names[base].block_size
         count = names[base].pool_tokens // slots
         text = f"the prompts alone fill their {slots:,} slots: then both managers hold {count}."

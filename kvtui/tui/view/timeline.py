@@ -15,6 +15,8 @@ _MARKS = {  # worst last
     EventKind.REJECTED.value: ("╳", BAD),
 }
 _RANK = {kind: at for at, kind in enumerate(_MARKS)}
+_SHORTEST_S = 1.0
+_NEARLY = 0.95
 _NEAR, _CROWD = 4, 4  # cells each way, and how many of them marked make a stretch
 _FINE = 1000  # marks of a kind are not told apart when nearer than this part of the time so far
 
@@ -74,10 +76,21 @@ def _key(canvas: Canvas, right: int, kind: str, count: int) -> int:
     return start - 2
 
 
+def whole_s(scene: Scene) -> float:
+    """Seconds that the line stands for. As long as the end is not known there is room behind the head: the
+    line starts as long as the trace, and doubles whenever the run has nearly come to its end."""
+    if scene.end_s is not None:
+        return max(scene.end_s, scene.time_s, _SHORTEST_S)
+    length = max(scene.heading.span_s, _SHORTEST_S)
+    while scene.time_s > _NEARLY * length:
+        length *= 2
+    return length
+
+
 def _track(canvas: Canvas, scene: Scene, x: int, width: int) -> None:
     if width < 2:
         return
-    end = max(scene.end_s or scene.time_s, scene.time_s, 1e-9)
+    end = whole_s(scene)
     head = min(width - 1, int(scene.time_s / end * (width - 1) + 0.5)) if scene.time_s else 0
     marked: dict[int, str] = {}
     for mark in scene.marks:

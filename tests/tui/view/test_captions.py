@@ -52,7 +52,7 @@ def test_numbers_wear_the_colour_of_what_they_count() -> None:
 
 def test_before_anything_has_run() -> None:
     start = scene(frames=(empty_frame(), empty_frame()), time_s=0.0)
-    assert said(start) == ["Both managers start empty. Watch how each gives out the same memory."]
+    assert said(start) == ["Every lane starts empty. Watch how each gives out the same memory."]
 
 
 def test_both_keep_up() -> None:
@@ -116,11 +116,62 @@ def test_two_paged_lanes_that_differ_in_the_prefix_cache() -> None:
     ]
 
 
-def test_lanes_of_one_title_go_by_their_names() -> None:
-    lanes = (lane("paged"), lane("paged", name="paged-2", block_size=128))
-    lines = said(scene(lanes=lanes, frames=(paged_frame(), paged_frame())))
-    assert lines[0].startswith("paged hands out 16 slots")
-    assert lines[1].startswith("paged-2 hands out 128 slots")
+def test_the_order_of_lanes_that_differ_in_the_prefix_cache() -> None:
+    off = counted(paged_frame(), running=53, query_tokens=0)
+    on = counted(paged_frame(), running=68, query_tokens=900, hit_tokens=400)
+    lines = said(scene(lanes=(lane("paged"),) * 2, frames=(on, off)))
+    assert lines[0].startswith("With the prefix cache 68 requests fit: ")
+    assert lines[1].startswith("Without it 53 fit: ")
+
+
+def test_what_differs_from_a_contiguous_lane_is_not_the_prefix_cache() -> None:
+    exact = lane("contiguous", name="exact", title="Exact", region_blocks=None)
+    cached = counted(paged_frame(), query_tokens=900, hit_tokens=400)
+    lines = said(scene(lanes=(exact, lane("paged", block_size=32)), frames=(contiguous_frame(), cached)))
+    assert lines[0].startswith("Exact is full at 19: each request locks 2,048 slots")
+    assert lines[1].startswith("Paged hands out 32 slots at a time: the same memory holds 66")
+
+
+def test_a_lane_holds_what_it_runs_only_when_it_is_full() -> None:
+    roomy = Split(40, 0, 0, 0, 1, 0, 59)
+    frames = tuple(counted(f, split=roomy) for f in (contiguous_frame(), paged_frame()))
+    lines = said(scene(frames=frames))
+    assert lines[0].startswith("Contiguous runs 19: ")
+    assert lines[1] == (
+        "Paged hands out 16 slots at a time and runs 66; 1.0% of its memory sits in unfilled block ends."
+    )
+    assert said(scene(frames=frames), width=58, rows=1) == ["Contiguous runs 19, paged runs 66."]
+    long = paged_frame().waiting[0]._replace(tokens=30_000)
+    waiting = replace(frames[1], waiting=(long,))
+    assert "the same memory holds 66" in said(scene(frames=(frames[0], waiting)))[1], "it waits for memory"
+
+
+def test_names_that_the_user_gave_stay_as_they_are() -> None:
+    lanes = (lane("contiguous"), lane("paged", name="FP8", title="FP8"))
+    frames = tuple(counted(f, waiting=0) for f in (contiguous_frame(), paged_frame()))
+    ended = scene(
+        lanes=lanes,
+        frames=(replace(frames[0], time_s=100.0), replace(frames[1], time_s=150.0)),
+        run=Run.ENDED,
+    )
+    assert (
+        said(ended)[0] == "Contiguous finished in 01:40.0, FP8 in 02:30.0: the same GPU, 1.5 times as fast."
+    )
+
+
+def test_three_lanes_that_keep_up_are_not_both() -> None:
+    frames = tuple(counted(f, waiting=0) for f in (contiguous_frame(), paged_frame(), paged_frame()))
+    lanes = (*scene().lanes, lane("paged", name="third", title="Third"))
+    assert said(scene(lanes=lanes, frames=frames)) == [
+        "All keep up: nobody waits in any lane. Contiguous runs 19, third 66."
+    ]
+
+
+def test_the_end_of_a_run_that_was_cut_is_no_finish() -> None:
+    verdict = "Cut at 20.0 s: paged had finished 212, contiguous had finished 131."
+    assert said(scene(run=Run.ENDED, verdict=verdict)) == [verdict, "S shows the summary."]
+    served = tuple(counted(frame, unfinished=0) for frame in scene().frames)
+    assert "finished in" in said(scene(run=Run.ENDED, frames=served, verdict=verdict))[0]
 
 
 def test_one_lane_alone() -> None:

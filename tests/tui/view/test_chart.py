@@ -39,15 +39,15 @@ def test_the_values_at_the_ends_of_the_lines_are_the_large_figures() -> None:
     assert lines[0].startswith("  Batch size  requests running at once")
     assert lines[1].startswith("   96 ")
     assert lines[4].startswith("    0 ")
-    assert [line[46:].strip() for line in lines if "paged" in line] == ["66 paged"]
-    assert [line[46:].strip() for line in lines if "contiguous" in line] == ["19 contiguous"]
+    assert [line[46:].strip() for line in lines if "Paged" in line] == ["66 Paged"]
+    assert [line[46:].strip() for line in lines if "Contiguous" in line] == ["19 Contiguous"]
     assert lines[5].split() == ["00:00", "00:37", "01:14"]
 
 
 def test_names_that_would_stand_in_one_row_move_apart() -> None:
     alike = paged_frame(batch=contiguous_frame().batch, counters=counters(running=19, batch_peak=86))
     lines = chart_lines(scene(frames=(contiguous_frame(), alike)), width=60, height=6)
-    named = [at for at, line in enumerate(lines) if "paged" in plain(line) or "contiguous" in plain(line)]
+    named = [at for at, line in enumerate(lines) if "Paged" in plain(line) or "Contiguous" in plain(line)]
     assert len(named) == 2
 
 
@@ -67,7 +67,7 @@ def test_nothing_has_happened_yet() -> None:
     nothing = replace(scene(frames=(empty_frame(), empty_frame())), time_s=0.0)
     lines = [plain(line) for line in chart_lines(nothing, width=60, height=6)]
     assert lines[1].startswith("    8 ")
-    assert "0 paged" in "".join(lines)
+    assert "0 Paged" in "".join(lines)
 
 
 def test_ascii_draws_without_braille() -> None:

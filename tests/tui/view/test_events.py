@@ -13,19 +13,23 @@ def test_all_lanes_newest_first() -> None:
     lines = event_lines(scene(), width=60, height=6, hint="tab: queues")
     assert [plain(line).rstrip() for line in lines] == [
         "  Events  newest first" + "tab: queues".rjust(36),
-        "  01:14.0  paged  ▍r279  preempted  no free block for r266",
-        "  01:13.7  paged  ▍r227  finished   304 tokens in 15.8 s",
-        "  01:13.7  paged  ▍r279  admitted   305 tokens · 20 blocks",
-        "  01:13.6  paged  ▍r215  finished   351 tokens in 18.1 s",
-        "  01:13.6  paged  ▍r278  admitted   318 tokens · 20 blocks",
+        "  01:14.0  Paged      ▍r279  preempted  no block for r266",
+        "  01:13.7  Paged      ▍r227  finished   304 tok in 15.8 s",
+        "  01:13.7  Paged      ▍r279  admitted   305 tok · 20 blocks",
+        "  01:13.6  Paged      ▍r215  finished   351 tok in 18.1 s",
+        "  01:13.6  Paged      ▍r278  admitted   318 tok · 20 blocks",
     ]
     assert ("preempted", WARN_BOLD) in lines[1]
     assert ("▍", hue_ink(279)) in lines[1]
 
 
-def test_the_other_lane_by_its_short_name() -> None:
-    text = [plain(line) for line in event_lines(scene(), width=60, height=9)]
-    assert "  01:13.5  contig ▍r130  finished   357 tokens in 40.1 s" in [line.rstrip() for line in text]
+def test_every_lane_goes_by_its_own_title() -> None:
+    text = [plain(line).rstrip() for line in event_lines(scene(), width=80, height=9)]
+    assert "  01:13.5  Contiguous ▍r130  finished   357 tokens in 40.1 s" in text
+    lanes = (lane("contiguous"), lane("paged"), lane("paged", title="My-own-long-name"))
+    shown = scene(lanes=lanes, frames=(contiguous_frame(), contiguous_frame(), paged_frame()))
+    text = [plain(line).rstrip() for line in event_lines(shown, width=60, height=9)]
+    assert text[1] == "  01:14.0  My-own-lo… ▍r279  preempted  no block for r266"
 
 
 @pytest.mark.parametrize(
@@ -61,4 +65,4 @@ def test_a_flood_of_evictions_is_told_as_one() -> None:
 
 def test_where_there_is_no_room_the_detail_goes_and_the_id_stays() -> None:
     line = plain(event_lines(scene(), width=40, height=2, margin=1)[1]).rstrip()
-    assert line == " 01:14.0  paged  ▍r279  preempted"
+    assert line == " 01:14.0  Paged      ▍r279  preempted"

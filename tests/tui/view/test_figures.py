@@ -3,13 +3,13 @@ from __future__ import annotations
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.figures import figure_lines
 from kvtui.tui.view.ink import WARN
-from tests.tui.frames import empty_frame, scene
+from tests.tui.frames import empty_frame, lane, scene
 
 
 def test_two_groups_side_by_side() -> None:
     lines = figure_lines(scene(), width=60, height=6)
     assert [plain(line).rstrip() for line in lines] == [
-        "  Figures     contig   paged               contig   paged",
+        "  Figures    Contig…   Paged              Contig…   Paged",
         "  running         19      66   tokens/s       685   1,209",
         "  waiting        143      15   TTFT p50    18.0 s   0.1 s",
         "  preempted        0       8   TTFT p99    34.3 s   0.2 s",
@@ -20,9 +20,29 @@ def test_two_groups_side_by_side() -> None:
 
 
 def test_one_under_the_other_in_a_narrow_panel() -> None:
-    lines = [plain(line).rstrip() for line in figure_lines(scene(), width=40, height=12, margin=1)]
-    assert lines[1] == " running         19      66"
-    assert lines[7] == " tokens/s       685   1,209"
+    lines = [plain(line).rstrip() for line in figure_lines(scene(), width=40, height=14, margin=1)]
+    assert lines[0] == " Figures    Contiguous      Paged"
+    assert lines[1] == " running            19         66"
+    assert lines[8] == " tokens/s          685      1,209"
+
+
+def test_the_hint_covers_no_name() -> None:
+    drawer = [
+        plain(line).rstrip()
+        for line in figure_lines(scene(), width=60, height=12, margin=1, hint="tab: close")
+    ]
+    assert drawer[0] == " Figures" + "tab: close".rjust(51)
+    assert drawer[1].split() == ["Contigu…", "Paged"] * 2
+    low = [plain(line) for line in figure_lines(scene(), width=60, height=6, hint="tab: running")]
+    assert low[0].split() == ["Figures", "Contig…", "Paged", "Contig…", "Paged"], (
+        "without a row to spare it goes"
+    )
+
+
+def test_names_that_begin_alike_show_their_ends() -> None:
+    lanes = tuple(lane("contiguous", title=title) for title in ("Contig-pow2", "Contig-exact"))
+    line = plain(figure_lines(scene(lanes=lanes), width=60, height=6)[0])
+    assert line.split() == ["Figures", "C…-pow2", "C…exact", "C…-pow2", "C…exact"]
 
 
 def test_what_is_not_known_is_not_nought() -> None:

@@ -13,7 +13,7 @@ def text(lines: tuple) -> list[str]:
 def test_waiting_lane_beside_lane() -> None:
     lines = waiting_lines(scene(), width=60, height=6)
     assert text(lines) == [
-        "  Waiting 143      contiguous  Waiting 15            paged",
+        "  Waiting 143      Contiguous  Waiting 15            Paged",
         "  ▍r151     660 tok    33.5 s  ▍r279     291 tok     5.3 s",
         "  ▍r152     623 tok    33.2 s  ▍r280     419 tok     4.8 s",
         "  ▍r153     586 tok    32.9 s  ▍r281     369 tok     4.6 s",
@@ -52,5 +52,5 @@ def test_both_queues_where_there_is_room() -> None:
 
 def test_a_narrow_panel_shows_the_lanes_that_fit() -> None:
     lines = text(waiting_lines(scene(), width=40, height=6, margin=1))
-    assert "contiguous" in lines[0]
+    assert "Contiguous" in lines[0]
     assert "paged" not in lines[0]

@@ -6,8 +6,8 @@ from kvtui.frame import Event, EventKind
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.ink import BAD, WARN
 from kvtui.tui.view.scene import Mark
-from kvtui.tui.view.timeline import Marks, timeline_line
-from tests.tui.frames import counters, paged_frame, scene
+from kvtui.tui.view.timeline import Marks, timeline_line, whole_s
+from tests.tui.frames import HEADING, counters, paged_frame, scene
 
 
 def text(**changes: object) -> str:
@@ -18,13 +18,21 @@ def test_played_head_and_rest_when_the_end_is_known() -> None:
     assert text(marks=()) == " 01:14.0  ━━━━━━━━━●───────────────  03:13.0  ╋ preempted 8 "
 
 
-def test_without_a_known_end_the_line_ends_at_now() -> None:
-    assert text(marks=(), end_s=None) == " 01:14.0  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━●  ╋ preempted 8 "
+def test_without_a_known_end_there_is_room_behind_the_head() -> None:
+    long = replace(HEADING, span_s=100.0)
+    assert text(marks=(), end_s=None, heading=long) == (
+        " 01:14.0  ━━━━━━━━━━━━━━━━━━━━━━━━●─────────  ╋ preempted 8 "
+    )
+    for time_s in (1.0, 74.0, 96.0, 500.0, 1e5):
+        shown = scene(heading=long, end_s=None, time_s=time_s)
+        assert whole_s(shown) >= max(100.0, time_s / 0.95), "over the span of the trace, and never full"
+        assert whole_s(shown) in {100.0 * 2**n for n in range(12)}
+    assert whole_s(scene(end_s=193.0)) == 193.0
 
 
 def test_a_mark_stands_at_its_time() -> None:
     line = timeline_line(scene(marks=(Mark(30.0, "preempted"),), end_s=None), width=60, margin=1)
-    assert plain(line)[10 + round(30 / 74 * 33)] == "╋"
+    assert plain(line)[10 + round(30 / 128 * 33)] == "╋"
     assert ("╋", WARN) in line
 
 
