@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import shlex
@@ -15,7 +14,7 @@ from click.testing import CliRunner, Result
 from kvtui.cli.app import app
 from kvtui.cli.traceoptions import LOADED
 from kvtui.errors import ConfigError
-from kvtui.traces import load
+from kvtui.traces import Wanted, load
 from kvtui.traces.convert import FORMATS
 
 CSV = "arrival_s,prompt_tokens,output_tokens,user\n0,100,9,ann\n1.5,200,9,bob\n"
@@ -72,8 +71,7 @@ def test_options_of_reading_hold_here() -> None:
 
 
 def test_every_parameter_of_load_has_an_option() -> None:
-    parameters = inspect.signature(load).parameters
-    assert set(LOADED.values()) == set(parameters) - {"source", "seed", "progress"}
+    assert set(LOADED.values()) == set(Wanted.__annotations__) - {"seed"}
 
 
 def test_bundled_workloads_convert_too() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtui.errors import ConfigError
-from kvtui.traces import Workload
+from kvtui.traces import Wanted, Workload
 from kvtui.traces.info import hit_rate_ceiling, info
+from kvtui.traces.options import Options
 from kvtui.traces.shape import Shape, cut, shaped
 from tests.traces.conftest import Read
 
@@ -162,3 +164,8 @@ def test_nothing_asked_is_nothing_done(read: Read) -> None:
     assert shaped(workload, Shape()) is workload
     assert cut(workload, skip=0, limit=4) is workload
     assert hit_rate_ceiling(workload) is None
+
+
+def test_every_wish_is_heard() -> None:
+    heard = {field.name for kind in (Options, Shape) for field in fields(kind)}
+    assert set(Wanted.__annotations__) == heard
