@@ -62,8 +62,8 @@ def test_summary(snap_compare: Compare) -> None:
         replace(paged_frame(), time_s=115.1, done=True),
     )
     verdict = (
-        "paged runs 53.4 against 18.3 requests at once on average (2.9x), and is done in 115.1 s against 193.0 s"
-        " (1.8x the tokens/s)."
+        "paged runs 53.4 against 18.3 requests at once on average (2.9x),"
+        " and is done in 115.1 s against 193.0 s (1.8x the tokens/s)."
     )
     app = showing(scene(frames=frames, run=Run.ENDED, time_s=193.0, verdict=verdict))
     assert snap_compare(app, terminal_size=(120, 36), run_before=after("S"))
