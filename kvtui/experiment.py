@@ -11,6 +11,7 @@ from kvtui.errors import ConfigError
 from kvtui.frame import Frame, LaneInfo
 from kvtui.lanes import LaneSpec, named
 from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.roofline import RooflineCost
 from kvtui.rules import NEWEST, Rules, release
@@ -21,7 +22,7 @@ from kvtui.units import picoseconds
 DEFAULT_MODEL = "llama-3.1-8b"
 DEFAULT_GPU = "a10g"
 DEFAULT_LANES = (LaneSpec("contiguous"), LaneSpec("paged"))
-Manager = PagedMemoryManager | ContiguousMemoryManager
+Manager = PagedMemoryManager | GroupedMemoryManager | ContiguousMemoryManager
 
 
 class Lane:
@@ -87,6 +88,9 @@ class Experiment:
     long_prefill_token_threshold: int = 0
     watermark: float = 0.0
     async_scheduling: bool = False
+    spec_method: str | None = None  # who drafts, see `Speculation`
+    num_speculative_tokens: int = 3
+    acceptance: tuple[float, ...] = (0.7,)  # see `AcceptanceRate`
     vllm: str = NEWEST  # whose rules
     until_s: float | None = None
     seed: int | None = None  # of a bundled workload
@@ -168,6 +172,9 @@ class Experiment:
             long_prefill_token_threshold=self.long_prefill_token_threshold,
             watermark=self.watermark,
             async_scheduling=self.async_scheduling,
+            spec_method=self.spec_method,
+            num_speculative_tokens=self.num_speculative_tokens,
+            acceptance=self.acceptance,
             release=release(self.vllm),
         )
         if not self.chunked_prefill and rules.max_num_batched_tokens < rules.max_model_len:
@@ -210,6 +217,8 @@ class Experiment:
 
     def _manager(self, spec: LaneSpec, rules: Rules) -> Manager:
         slots = self.pool_slots(spec)
+        if spec.manager == "paged" and rules.spec_method is not None:
+            return GroupedMemoryManager(slots, spec.block_size, rules, prefix_cache=spec.prefix_cache)
         if spec.manager == "paged":
             return PagedMemoryManager(
                 slots, spec.block_size, prefix_cache=spec.prefix_cache, lifo=rules.release.lifo

@@ -7,6 +7,7 @@ seconds of a simulated clock, percentages are weighted by the time the engine wa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ import numpy as np
 from kvtui import __version__
 from kvtui.counters import CounterReader
 from kvtui.experiment import Experiment, Lane
+from kvtui.explicit import ExplicitScheduler
 from kvtui.frame import Counters, Percentiles
 from kvtui.request import Request
+from kvtui.rules import Rules
 from kvtui.traces.info import info
 from kvtui.units import seconds
 from kvtui.verdict import verdict
@@ -52,6 +55,7 @@ def _config(experiment: Experiment) -> dict[str, Any]:
         "long_prefill_token_threshold": rules.long_prefill_token_threshold,
         "watermark": rules.watermark,
         "async_scheduling": rules.async_scheduling,
+        "speculation": _speculation(rules),
         "vllm": rules.release.name,
         "until_s": experiment.until_s,
         "assumed": list(experiment.assumptions),
@@ -101,12 +105,36 @@ def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
             "output_tokens_per_s": _round(counters.output_tokens_per_s),
             "requests_per_s": _round(counters.requests_per_s),
         },
+        "speculation": _drafts(lane),
         "output_tokens": counters.output_tokens,
         "time_s": _round(seconds(lane.now_ps)),
         "busy_s": _round(seconds(lane.engine.meter.time)),
         "steps": lane.engine.scheduler.step,
         "rejections": _rejections(lane),
         "notes": _notes(experiment, lane, counters),
+    }
+
+
+def _speculation(rules: Rules) -> dict[str, Any] | None:
+    if rules.spec_method is None:
+        return None
+    return {
+        "method": rules.spec_method,
+        "tokens": rules.num_speculative_tokens,
+        "acceptance": list(rules.acceptance),
+    }
+
+
+def _drafts(lane: Lane) -> dict[str, Any] | None:
+    """Counters of speculative decoding as vLLM publishes them, and tokens a verifying step yields."""
+    scheduler = lane.engine.scheduler
+    if not isinstance(scheduler, ExplicitScheduler) or lane.engine.rules.spec_method is None:
+        return None
+    counted = asdict(scheduler.spec)
+    steps, accepted = counted["num_drafts"], counted["num_accepted_tokens"]
+    return counted | {
+        "acceptance_rate": _rate(accepted, counted["num_draft_tokens"]),
+        "mean_accepted_length": _round(1 + accepted / steps) if steps else None,
     }
 
 

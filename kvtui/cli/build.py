@@ -50,10 +50,20 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
         long_prefill_token_threshold=options["long_prefill_token_threshold"],
         watermark=options["watermark"],
         async_scheduling=options["async_scheduling"],
+        spec_method=options["spec_method"],
+        num_speculative_tokens=options["num_speculative_tokens"],
+        acceptance=_shares(options["acceptance"]),
         vllm=options["vllm"] or NEWEST,
         until_s=options["until"],
         seed=_seed(options),
     )
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ConfigError(f"--acceptance {text}: shares from 0 to 1, such as 0.8,0.6,0.4") from None
 
 
 def lanes_of(texts: tuple[str, ...], block_size: int) -> tuple[LaneSpec, ...]:

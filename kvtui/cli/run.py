@@ -71,6 +71,15 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     "--async-scheduling", is_flag=True, help="Schedule a step before the last one's result is seen."
 )
 @click.option(
+    "--spec-method", metavar="NAME", help="Speculative decoding: ngram, draft_model, eagle, mtp, ..."
+)
+@click.option(
+    "--num-speculative-tokens", default=3, show_default=True, type=click.IntRange(1), help="Drafts a step."
+)
+@click.option(
+    "--acceptance", default="0.7", show_default=True, metavar="X[,X...]", help="By position of a draft."
+)
+@click.option(
     "--vllm", metavar="RELEASE", help="Rules of this vLLM release: 0.12, 0.16, 0.20, 0.24, 0.28, 0.32."
 )
 @trace_options

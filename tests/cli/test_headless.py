@@ -151,6 +151,20 @@ def test_scheduler_options_change_decisions() -> None:
         assert changed != plain, option
 
 
+def test_speculative_decoding_is_counted_as_vllm_does() -> None:
+    plain = report("burst", "--lane", "paged", "--limit", "80")
+    drafted = report(
+        "burst", "--lane", "paged", "--limit", "80", "--spec-method", "eagle", "--acceptance", "0.8,0.5"
+    )
+    assert plain["config"]["speculation"] is plain["lanes"][0]["speculation"] is None
+    counted = drafted["lanes"][0]["speculation"]
+    assert counted["num_draft_tokens"] > counted["num_accepted_tokens"] > 0
+    # Each draft counts only where those before it are right: 0.8 + 0.8 x 0.5 + 0.8 x 0.5 x 0.5.
+    assert counted["mean_accepted_length"] == pytest.approx(1 + 0.8 + 0.4 + 0.2, abs=0.1)
+    assert drafted["lanes"][0]["output_tokens"] == plain["lanes"][0]["output_tokens"]
+    assert drafted["lanes"][0]["steps"] < plain["lanes"][0]["steps"]
+
+
 @needs_shared
 @pytest.mark.parametrize(
     "name", ["azure2023_conv_rows0000-1499.csv", "mooncake_conversation_rows0000-0999.jsonl"]
@@ -244,6 +258,8 @@ def test_json_without_headless_is_refused() -> None:
         (["--no-chunked-prefill", "--max-num-batched-tokens", "100"], "without chunked prefill"),
         (["--speed", "fast"], "--speed"),
         (["--vllm", "0.99"], "0.32"),
+        (["--spec-method", "crystal-ball"], "no drafter"),
+        (["--acceptance", "high"], "shares from 0 to 1"),
         (["--until", "nan"], "0 or more"),
         (["--until", "-5"], "0 or more"),
         (["--speed", "0"], "above 0"),
