@@ -1,39 +1,16 @@
 """Request traces in the formats people have: recognised by content, read into a Workload.
 
-A format is one module with the four names of `Loader`; adding it to LOADERS is all it takes.
+A format is one module with the four names of `Loader`; adding its name to FORMATS is all it takes.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Unpack
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Unpack, cast
 
 from kvtui.errors import TraceError
-from kvtui.traces import (
-    aibrix,
-    aiperf,
-    azure,
-    bailian,
-    batch,
-    bench,
-    burstgpt,
-    chats,
-    dynamo,
-    litellm,
-    mooncake,
-    native,
-    otel,
-    plain,
-    ragpulse,
-    reports,
-    sagemaker,
-    servingsim,
-    tables,
-    texts,
-    tracelab,
-    turns,
-    weka,
-)
 from kvtui.traces.directory import files_in, is_directory, together
 from kvtui.traces.loader import Loader
 from kvtui.traces.loader import sample as sample_of
@@ -44,34 +21,40 @@ from kvtui.traces.source import Progress, open_source
 from kvtui.traces.wanted import Wanted
 from kvtui.traces.workload import LeftOut, Workload
 
-__all__ = ["LOADERS", "LeftOut", "Loader", "Wanted", "Workload", "load"]
+__all__ = ["FORMATS", "LeftOut", "Loader", "Wanted", "Workload", "load", "loaders"]
 
 # The first that matches reads the file: a format stands before those with fewer marks of their own.
-LOADERS: tuple[Loader, ...] = (
-    native,
-    otel,
-    weka,
-    aiperf,
-    bench,
-    dynamo,
-    bailian,
-    ragpulse,
-    aibrix,
-    servingsim,
-    turns,
-    mooncake,
-    tracelab,
-    reports,
-    sagemaker,
-    litellm,
-    batch,
-    chats,
-    texts,
-    azure,
-    burstgpt,
-    tables,
-    plain,
+FORMATS = (
+    "native",
+    "otel",
+    "weka",
+    "aiperf",
+    "bench",
+    "dynamo",
+    "bailian",
+    "ragpulse",
+    "aibrix",
+    "servingsim",
+    "turns",
+    "mooncake",
+    "tracelab",
+    "reports",
+    "sagemaker",
+    "litellm",
+    "batch",
+    "chats",
+    "texts",
+    "azure",
+    "burstgpt",
+    "tables",
+    "plain",
 )
+
+
+def loaders() -> Iterator[Loader]:
+    """The loaders of all formats, each imported when its turn comes: start-up should not pay for all."""
+    for name in FORMATS:
+        yield cast(Loader, import_module(f"kvtui.traces.{name}"))
 
 
 def load(source: str, *, progress: Progress | None = None, **wanted: Unpack[Wanted]) -> Workload:
@@ -100,10 +83,10 @@ def _for(kind: type[Options | Shape], wanted: Wanted) -> dict[str, Any]:
 def _read(source: str, options: Options, progress: Progress | None) -> Workload:
     opened = open_source(source, progress=progress)
     look = sample_of(opened)
-    for loader in LOADERS:
+    for loader in loaders():
         if loader.matches(look):
             return loader.read(opened, look, options)
-    raise unknown(opened, look, titles=[loader.title for loader in LOADERS])
+    raise unknown(opened, look, titles=[loader.title for loader in loaders()])
 
 
 def _read_all(directory: str, options: Options, progress: Progress | None) -> Workload:
