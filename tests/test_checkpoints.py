@@ -15,7 +15,7 @@ from kvtui.frame import Frame
 from tests.test_report import experiment
 
 LANES = ("contiguous", "paged", "paged:block_size=64")
-STEPS = 1500
+STEPS = 900
 
 
 @cache
@@ -55,7 +55,7 @@ def saved(name: str, at: int, **options: int) -> tuple[Lane, Checkpoints]:
 
 
 @pytest.mark.parametrize("name", ["burst", "shared-prefix", "agent"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_any_way_to_a_step_shows_the_same(name: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(LANES) - 1))
