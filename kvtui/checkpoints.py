@@ -5,9 +5,11 @@ An engine is deterministic, so what is run again is what was: same decisions, sa
 
 from __future__ import annotations
 
+import copyreg
 import io
 import pickle
 from bisect import bisect_right
+from collections.abc import Callable
 
 from kvtui.experiment import Lane
 from kvtui.intake import BlockKeys
@@ -67,18 +69,23 @@ class Checkpoints:
 
 
 class _Pickler(pickle.Pickler):
+    """Leaves out what is shared. By type, not by `persistent_id`: that would be asked about every object."""
+
     def __init__(self, stream: io.BytesIO, shared: list[Shared]) -> None:
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
         self._shared = shared
+        self.dispatch_table = {**copyreg.dispatch_table, Workload: self._index, BlockKeys: self._index}
 
-    def persistent_id(self, thing: object) -> int | None:
-        if not isinstance(thing, Workload | BlockKeys):
-            return None
+    def _index(self, thing: Shared) -> tuple[Callable[[int], Shared], tuple[int]]:
         for index, known in enumerate(self._shared):
             if known is thing:
-                return index
+                return _shared, (index,)
         self._shared.append(thing)
-        return len(self._shared) - 1
+        return _shared, (len(self._shared) - 1,)
+
+
+def _shared(index: int) -> Shared:
+    raise AssertionError("a name in saved states, which only their own reader understands")
 
 
 class _Unpickler(pickle.Unpickler):
@@ -86,5 +93,7 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(stream)
         self._shared = shared
 
-    def persistent_load(self, index: int) -> Shared:
-        return self._shared[index]
+    def find_class(self, module: str, name: str) -> object:
+        if (module, name) == (__name__, _shared.__name__):
+            return self._shared.__getitem__
+        return super().find_class(module, name)

@@ -11,7 +11,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from kvtui.frame import Frame
 from kvtui.units import picoseconds, seconds
@@ -22,6 +22,7 @@ BREATH_S: Final = 0.002  # after a stretch, for everybody else
 PERIOD_S: Final = 0.02  # how often a lane that keeps up looks at the clock
 LONGEST_GAP_S: Final = 0.1  # wall time that counts at most at once, as after a suspension
 MEASURED_S: Final = 1.0  # wall time over which the speed reached is measured
+SAVING: Final = 0.04  # share of the wall time that may go into saving states
 
 Wall = Callable[[], float]
 Sleep = Callable[[float], Awaitable[object]]
@@ -43,12 +44,33 @@ class Lane(Protocol):
     @property
     def done(self) -> bool: ...
 
+    @property
+    def step_count(self) -> int:
+        """Scheduler steps done."""
+        ...
+
     def step(self, limit: int = 1) -> bool:
         """At most `limit` scheduler steps; False when nothing is left to do."""
         ...
 
     def frame(self, *, rows: int = 64, events: int = 200) -> Frame:
         """The lane as it stands."""
+        ...
+
+
+class History(Protocol):
+    """What the player needs to go back with a lane: former states of it, each as a new lane."""
+
+    def note(self, lane: Any) -> None:
+        """Called after steps; saves the lane now and then."""
+        ...
+
+    def at_step(self, step: int) -> Any:
+        """The lane after so many steps."""
+        ...
+
+    def at_time(self, now_ps: int) -> Any:
+        """The lane after every step that starts before `now_ps`."""
         ...
 
 
@@ -86,10 +108,11 @@ class Player:
         lanes: Sequence[Lane],
         *,
         clock: Clock,
+        histories: Sequence[History] = (),
         wall: Wall = time.perf_counter,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self.lanes = tuple(lanes)
+        self.lanes = [*lanes]
         self.clock = clock
         self.failures: list[Exception | None] = [None] * len(self.lanes)
         self._wall = wall
@@ -101,6 +124,11 @@ class Player:
         self._steps = [0] * len(self.lanes)
         self._shown: list[tuple[int, Frame] | None] = [None] * len(self.lanes)
         self._trail: deque[tuple[float, int]] = deque()
+        self._histories = tuple(histories)
+        self._furthest = 0
+        self._since = wall()
+        self._saving = 0.0  # wall time spent on it
+        self._dearest = 0.0  # and on one state at most
 
     # ---- what is to be seen
 
@@ -116,6 +144,11 @@ class Player:
             return seconds(max(lane.now_ps for lane in self.lanes))
         live = [lane.next_ps for at, lane in enumerate(self.lanes) if self._live(at)]
         return seconds(min(self.clock.now_ps, *live))
+
+    @property
+    def lagging(self) -> bool:
+        """Whether a lane has yet to come up to the clock."""
+        return any(map(self._behind, range(len(self.lanes))))
 
     def frame(self, lane: int) -> Frame:
         """The lane's picture: the same object until it has stepped again."""
@@ -161,9 +194,56 @@ class Player:
             self.clock.now_ps = max(self.clock.now_ps, self.lanes[at].now_ps)
             self._wake()
 
+    # ---- going back, with histories
+
+    @property
+    def furthest_ps(self) -> int:
+        """The latest moment that all lanes have been at."""
+        live = [lane.next_ps for at, lane in enumerate(self.lanes) if self._live(at)]
+        now = min([self.clock.now_ps, *live]) if live else max(lane.now_ps for lane in self.lanes)
+        self._furthest = max(self._furthest, now)
+        return self._furthest
+
+    def back(self, lane: int) -> None:
+        """Undo one scheduler step of that lane; the others go to its time."""
+        assert self._histories, "nothing was kept to go back to"
+        if self.lanes[lane].done:  # perhaps long ago
+            lane = max(range(len(self.lanes)), key=lambda at: self.lanes[at].now_ps)
+        if steps := self.lanes[lane].step_count:
+            self.seek(self._histories[lane].at_step(steps - 1).now_ps)
+
+    def seek(self, now_ps: int) -> None:
+        """Go to a virtual time: at once to one that has been reached, and on to a later one in the loops."""
+        assert self._histories, "nothing was kept to go back to"
+        now_ps = max(now_ps, 0)
+        known = min(now_ps, self.furthest_ps)
+        if now_ps < self.clock.now_ps or self.clock.now_ps < known:
+            for lane in range(len(self.lanes)):
+                self._restore(lane, known)
+        self.clock.now_ps = now_ps
+        self._wake()
+
+    def _restore(self, lane: int, now_ps: int) -> None:
+        self._steps[lane] += 1
+        try:
+            self.lanes[lane] = self._histories[lane].at_time(now_ps)
+            self.failures[lane] = None
+        except Exception as error:  # it fails again where it failed
+            self.failures[lane] = error
+
+    def _save(self, lane: int) -> None:
+        """Keep the state of a lane, unless that would take too much of the time."""
+        start = self._wall()
+        if self._saving + self._dearest <= SAVING * (start - self._since):
+            self._histories[lane].note(self.lanes[lane])
+            took = self._wall() - start
+            self._saving += took
+            self._dearest = max(self._dearest, took)
+
     def _wake(self) -> None:
         """Let waiting loops look again; what was measured before no longer counts."""
-        self._last = self._wall()
+        self._last = self._since = self._wall()
+        self._saving = 0.0
         self._trail.clear()
         self._moved.set()
         self._moved = asyncio.Event()
@@ -197,7 +277,7 @@ class Player:
 
     def _tick(self) -> None:
         """Move the clock, unless a lane has yet to come up to it."""
-        if self.clock.paused or any(map(self._behind, range(len(self.lanes)))):
+        if self.clock.paused or self.lagging:
             return
         now = self._wall()
         passed, self._last = now - self._last, now
@@ -224,6 +304,8 @@ class Player:
         self._steps[lane] += 1
         try:
             self.lanes[lane].step(1)
+            if self._histories:
+                self._save(lane)
         except Exception as error:  # a broken lane must not stop the others
             self.failures[lane] = error
 

@@ -72,6 +72,16 @@ class FakeLane:
         self._arrives = picoseconds(arrives)
         self._fails_at = fails_at
 
+    def again(self) -> FakeLane:
+        """The lane at its start; what is run again costs nothing."""
+        lane = FakeLane(self._wall, steps=self._last, fails_at=self._fails_at)
+        lane._step_ps, lane._arrives = self._step_ps, self._arrives
+        return lane
+
+    @property
+    def step_count(self) -> int:
+        return self.steps
+
     @property
     def next_ps(self) -> int:
         return max(self.now_ps, self._arrives)
@@ -88,6 +98,33 @@ class FakeLane:
 
     def frame(self, *, rows: int = 64, events: int = 200) -> Frame:
         return Frame(self.steps, seconds(self.now_ps), self.done, *[None] * 7, 0.0)  # type: ignore[arg-type]
+
+
+class FakeHistory:
+    """Saves every tenth step at a price, and goes back by counting."""
+
+    def __init__(self, wall: Wall, lane: FakeLane, *, price_s: float = 0.0) -> None:
+        self.saved: list[int] = []
+        self._wall = wall
+        self._lane = lane
+        self._price = price_s
+
+    def note(self, lane: FakeLane) -> None:
+        if lane.steps >= (self.saved[-1] if self.saved else 0) + 10:
+            self.saved.append(lane.steps)
+            self._wall.now += self._price
+
+    def at_step(self, step: int) -> FakeLane:
+        lane = self._lane.again()
+        while lane.steps < step:
+            lane.step()
+        return lane
+
+    def at_time(self, now_ps: int) -> FakeLane:
+        lane = self._lane.again()
+        while not lane.done and lane.next_ps < now_ps:
+            lane.step()
+        return lane
 
 
 def player_of(wall: Wall, *lanes: FakeLane, speed: float = 1.0, paused: bool = False) -> Player:
@@ -286,3 +323,87 @@ async def test_before_a_look_lanes_that_lag_a_little_are_brought_up_to_the_clock
     player.level()
     assert lanes[0].now_ps == player.clock.now_ps
     assert lanes[1].steps == 2, "and no longer than a look may take"
+
+
+def travelling(wall: Wall, *lanes: FakeLane, price_s: float = 0.0) -> tuple[Player, list[FakeHistory]]:
+    histories = [FakeHistory(wall, lane, price_s=price_s) for lane in lanes]
+    clock = Clock(paused=True)
+    return Player(lanes, clock=clock, histories=histories, wall=wall, sleep=wall.sleep), histories
+
+
+def steps(player: Player) -> list[int]:
+    return [lane.step_count for lane in player.lanes]
+
+
+async def test_a_step_back_undoes_one_step_and_takes_the_others_along() -> None:
+    wall = Wall()
+    player, _ = travelling(wall, FakeLane(wall, step_s=0.01), FakeLane(wall, step_s=0.05))
+    for _ in range(3):
+        player.step(1)
+        player.level()
+    assert steps(player) == [15, 3]
+    player.back(1)
+    assert steps(player) == [10, 2]
+    assert player.clock.now_s == pytest.approx(0.1)
+    for _ in range(5):
+        player.back(1)
+    assert steps(player) == [0, 0]
+    assert seconds(player.furthest_ps) == pytest.approx(0.15)
+
+
+async def test_a_step_back_at_the_end_undoes_the_last_step_of_all() -> None:
+    wall = Wall()
+    player, _ = travelling(wall, FakeLane(wall, steps=10), FakeLane(wall, steps=3))
+    player.seek(picoseconds(5.0))
+    player.level()
+    assert player.ended
+    player.back(1)
+    assert steps(player) == [9, 3]
+    assert not player.ended
+
+
+async def test_a_time_that_was_not_reached_before_is_reached_in_the_loops() -> None:
+    wall = Wall()
+    player, _ = travelling(wall, FakeLane(wall), FakeLane(wall, cost_s=0.001))
+    task = await running(player)
+    player.seek(picoseconds(3.0))
+    assert steps(player) == [0, 0]
+    assert player.lagging
+    await wall.pass_time(1.0)
+    assert not player.lagging
+    assert steps(player) == [100, 100]
+    player.seek(picoseconds(0.6))
+    assert steps(player) == [20, 20]
+    player.seek(picoseconds(-1.0))
+    assert steps(player) == [0, 0]
+    player.seek(player.furthest_ps)
+    assert steps(player) == [100, 100]
+    await stop(task)
+
+
+async def test_a_lane_that_failed_is_sound_before_its_failure() -> None:
+    wall = Wall()
+    player, _ = travelling(wall, FakeLane(wall, fails_at=5), FakeLane(wall))
+    player.seek(picoseconds(0.3))
+    player.level()
+    assert player.failures[0] is not None
+    player.seek(picoseconds(0.06))
+    assert player.failures == [None, None]
+    assert steps(player) == [2, 2]
+    player.seek(picoseconds(0.3))
+    assert isinstance(player.failures[0], ValueError)
+
+
+@pytest.mark.parametrize("speed", [1.0, 64.0, math.inf])
+async def test_saving_takes_a_small_share_of_the_time_however_dear_it_is(speed: float) -> None:
+    wall = Wall()
+    player, histories = travelling(
+        wall, FakeLane(wall, cost_s=0.0001), FakeLane(wall, cost_s=0.0001), price_s=0.02
+    )
+    player.set_speed(speed)
+    player.pause(False)
+    task = await running(player)
+    await wall.pass_time(20.0)
+    spent = 0.02 * sum(len(history.saved) for history in histories)
+    assert 0 < spent <= 0.05 * wall.now
+    await stop(task)

@@ -22,7 +22,7 @@ from kvtui.tui.view.keys import hints, keys_for
 from kvtui.tui.view.layout import MIN_HEIGHT, MIN_WIDTH, plan_for
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Run, Scene
-from kvtui.tui.view.timeline import timeline_line
+from kvtui.tui.view.timeline import time_at, timeline_line
 
 TEXT_EVERY_S: Final = 0.25  # figures change no faster than they can be read
 TIME_EVERY_S: Final = 0.1
@@ -65,6 +65,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def on_screen_suspend(self) -> None:
         """Something lies over the screen, a page or the palette: the run waits."""
+        self._stop_looking()
         self.stage.hold(True)
 
     # ---- showing
@@ -164,16 +165,79 @@ class MainScreen(Screen[None], inherit_bindings=False):
             if action:
                 self.call_later(self.run_action, action)
             return
+        if y == plan.timeline.y:
+            time_s = time_at(self.stage.scene(), x, width=plan.width, margin=plan.margin)
+            self._go_to(time_s)
+            return
         for lane, rect in enumerate(plan.lanes):
             if rect.x <= x < rect.right and rect.y <= y < rect.bottom:
                 self.action_focus_lane(lane)
 
     def action_toggle_pause(self) -> None:
+        self._stop_looking()
         self.stage.toggle_pause()
         self.paint()
 
     def action_step(self) -> None:
+        self._stop_looking()
         self.stage.step()
+        self.paint()
+
+    def action_back(self) -> None:
+        self._stop_looking()
+        self.stage.back()
+        self._moved()
+
+    def action_go_to_start(self) -> None:
+        self._go_to(0.0)
+
+    def action_go_to_end(self) -> None:
+        self._stop_looking()
+        self.stage.go_to_end()
+        self._moved()
+
+    def action_go_to(self) -> None:
+        from kvtui.tui.goto import GoTo
+
+        self.app.push_screen(GoTo(), self._go_to)
+
+    def action_next_event(self) -> None:
+        self._stop_looking()
+        if self.stage.next_event():
+            self._moved()
+        else:
+            self._play()
+            self.run_worker(self._look_for_event(), group="looking", exclusive=True, exit_on_error=False)
+
+    def action_previous_event(self) -> None:
+        self._stop_looking()
+        found = self.stage.previous_event()
+        self._moved()
+        if not found:
+            self.say("Nothing was preempted or rejected before.")
+
+    async def _look_for_event(self) -> None:
+        """Run on, in sight, until something is preempted or rejected."""
+        after_ps = self.stage.player.clock.now_ps
+        while not self.stage.next_event(after_ps=after_ps):
+            if self.stage.player.ended:
+                self.say("Nothing more is preempted or rejected.")
+                return
+            await self.stage.look_further()
+        self._moved()
+
+    def _stop_looking(self) -> None:
+        self.workers.cancel_group(self, "looking")
+
+    def _go_to(self, time_s: float | None) -> None:
+        if time_s is not None:
+            self._stop_looking()
+            self.stage.go_to(time_s)
+            self._moved()
+
+    def _moved(self) -> None:
+        """Show another moment; the loops may have ended behind it."""
+        self._play()
         self.paint()
 
     def action_slower(self) -> None:
@@ -219,6 +283,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def _begin(self, words: str) -> None:
         """A new run: its own loops, its own story."""
+        self._stop_looking()
         self._narrator = Narrator()
         self._play()
         self._arrange()

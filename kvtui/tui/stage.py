@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from dataclasses import replace
 from typing import Final
 
+from kvtui.checkpoints import Checkpoints
 from kvtui.errors import KvtuiError
 from kvtui.experiment import Experiment
 from kvtui.lanes import LaneSpec, named
 from kvtui.memory.contiguous import RESERVE
-from kvtui.player import Clock, Player
+from kvtui.player import BREATH_S, Clock, Player
 from kvtui.report import summary
 from kvtui.tui.view import formats
 from kvtui.tui.view.scene import Heading, Run, Scene
 from kvtui.tui.view.timeline import Marks
+from kvtui.units import picoseconds, seconds
 
 SPEEDS: Final = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, math.inf)
 BLOCK_SIZES: Final = (8, 16, 32, 64, 128)
+FURTHER_S: Final = 0.5  # virtual seconds run at once while looking for an event
+JUST_PS: Final = 1000  # more than is lost where a time goes through floating point seconds
 NEAR: Final = 0.9  # the part of a speed that has to be reached for it to count as reached
 
 
@@ -36,7 +41,7 @@ class Stage:
         lanes = self.experiment.build()
         self.lanes = tuple(lane.info for lane in lanes)
         self._clock = Clock(speed=self._clock.speed)
-        self.player = Player(lanes, clock=self._clock)
+        self.player = Player(lanes, clock=self._clock, histories=[Checkpoints(lane) for lane in lanes])
         self._marks = Marks(len(lanes))
         self._heading = _heading(self.experiment)
         self._verdict = ""
@@ -71,6 +76,7 @@ class Stage:
             marks=self._marks.all(),
             failures=tuple(None if error is None else _words(error) for error in self.player.failures),
             verdict=self._verdict,
+            reached_s=seconds(self.player.furthest_ps),
         )
 
     def _judged(self) -> str:
@@ -106,6 +112,53 @@ class Stage:
         """One step of the chosen lane, while paused; the others come up to its time."""
         if self._clock.paused:
             self.player.step(self._target)
+
+    def back(self) -> None:
+        """One step of the chosen lane undone, while nothing runs; the others go to its time."""
+        if self.run is not Run.RUNNING:
+            self._stand()
+            self.player.back(self._target)
+
+    def go_to(self, time_s: float) -> None:
+        """Stand still at a time: at once if it has been reached before."""
+        self._stand()
+        self.player.seek(picoseconds(time_s))
+
+    def go_to_end(self) -> None:
+        """Stand still at the furthest point reached."""
+        self._stand()
+        self.player.seek(self.player.furthest_ps)
+
+    def next_event(self, *, after_ps: int | None = None) -> bool:
+        """Stand still at the next thing marked on the timeline, after now or so; False if none is known."""
+        after = self._clock.now_ps if after_ps is None else after_ps
+        return self._go_to_event([at for at in self._events() if at > after][:1])
+
+    def previous_event(self) -> bool:
+        """The same for the one before."""
+        return self._go_to_event([at for at in self._events() if at < self._clock.now_ps][-1:])
+
+    async def look_further(self) -> None:
+        """Run on a little and note what happens."""
+        self._stand()
+        self.player.seek(self.player.furthest_ps + picoseconds(FURTHER_S))
+        while self.player.lagging:
+            await asyncio.sleep(BREATH_S)
+        self.scene()
+
+    def _go_to_event(self, found: list[int]) -> bool:
+        self._stand()
+        for at in found:
+            self.player.seek(at)
+        return bool(found)
+
+    def _events(self) -> list[int]:
+        """Moments at which the step that something marked happened in has just begun."""
+        return sorted(picoseconds(mark.time_s) + JUST_PS for mark in self._marks.all())
+
+    def _stand(self) -> None:
+        self._held = False
+        self.player.pause()
 
     def change_speed(self, by: int) -> None:
         """`by` places along `SPEEDS`."""

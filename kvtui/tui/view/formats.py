@@ -18,6 +18,18 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
+def seconds_of(text: str) -> float | None:
+    """What `clock` writes and plain seconds, read: `74`, `1:14.5`, `1:01:14`; None for anything else."""
+    parts = text.strip().split(":")
+    try:
+        numbers = [float(part) for part in parts]
+    except ValueError:
+        return None
+    if len(parts) > 3 or not all(0 <= number < float("inf") for number in numbers):
+        return None
+    return sum(number * 60**at for at, number in enumerate(reversed(numbers)))
+
+
 def tick(seconds: float) -> str:
     """A time on an axis: `01:14`, from one hour on `1:01:14`."""
     return clock(seconds)[:5] if seconds < 3600 else clock(seconds)

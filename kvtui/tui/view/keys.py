@@ -20,6 +20,12 @@ class Key(NamedTuple):
 KEYS: Final = (
     Key("space", "toggle_pause", "space", "Time", "pause, run"),
     Key("right,full_stop", "step", "→ or .", "Time", "one step on, while paused"),
+    Key("left,comma", "back", "← or ,", "Time", "one step back, while it stands still"),
+    Key("n", "next_event", "n", "Time", "go to the next preemption or rejection"),
+    Key("N", "previous_event", "N", "Time", "go to the one before"),
+    Key("home", "go_to_start", "home", "Time", "go to the start"),
+    Key("end", "go_to_end", "end", "Time", "go to the furthest point reached"),
+    Key("colon", "go_to", ":", "Time", "go to a time; or click on the timeline"),
     Key("left_square_bracket", "slower", "[", "Time", "slower"),
     Key("right_square_bracket", "faster", "]", "Time", "faster, up to as fast as it goes"),
     Key("r", "restart", "r", "Time", "run again from the start, same seed"),
@@ -69,10 +75,17 @@ def hints(*, run: Run, next_panel: str | None, blocks: bool) -> list[Hint]:
         Hint("q", "quit", "app.quit"),
     ]
     summary, again = Hint("S", "summary", "summary"), Hint("r", "run again", "restart")
+    travel = Hint(":", "go to", "go_to")
     if run is Run.ENDED:
-        return [summary, again, *panel, *lanes, *ends]
+        return [summary, again, travel, *panel, *lanes, *ends]
     if run is Run.PAUSED:
-        first = [Hint("space", "run", "toggle_pause"), Hint("→", "step", "step")]
+        first = [
+            Hint("space", "run", "toggle_pause"),
+            Hint("→", "step", "step"),
+            Hint("←", "back", "back"),
+            Hint("n", "next event", "next_event"),
+            travel,
+        ]
     else:
         first = [Hint("space", "pause", "toggle_pause")]
     return [*first, *speed, *panel, Hint("r", "restart", "restart"), *lanes, summary, *ends]
@@ -91,7 +104,7 @@ SUMMARY_HINTS: Final = (
 )
 
 # What goes first when the footer gets narrow.
-_DROPPED: Final = ("s", "ctrl+p", "b", "m", "S", "r", "tab", "[ ]", "→")
+_DROPPED: Final = ("s", "ctrl+p", "b", "m", ":", "n", "S", "r", "[ ]", "tab", "←", "→")
 
 
 def fitting(entries: list[Hint], width: int, *, gap: int) -> list[Hint]:

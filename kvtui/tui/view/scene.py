@@ -56,6 +56,7 @@ class Scene:
     marks: tuple[Mark, ...] = ()
     failures: tuple[str | None, ...] = ()
     verdict: str = ""  # what the whole run says
+    reached_s: float = 0.0  # furthest point that has been reached
 
     def same(self, other: Scene | None) -> bool:
         """Whether nothing that is drawn differs. Frames are compared by identity."""

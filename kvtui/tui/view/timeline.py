@@ -52,12 +52,24 @@ class Marks:
 def timeline_line(scene: Scene, *, width: int, margin: int) -> Line:
     """The whole row: now, line, end if it is known, legend with counts."""
     canvas = Canvas(width, 1)
+    _track(canvas, scene, *_ends(canvas, scene, margin))
+    return canvas.lines()[0]
+
+
+def time_at(scene: Scene, x: int, *, width: int, margin: int) -> float | None:
+    """The time that column `x` of the row stands for; None beside the line."""
+    start, cells = _ends(Canvas(width, 1), scene, margin)
+    inside = cells > 1 and start <= x < start + cells
+    return (x - start) / (cells - 1) * whole_s(scene) if inside else None
+
+
+def _ends(canvas: Canvas, scene: Scene, margin: int) -> tuple[int, int]:
+    """Writes what stands beside the line; gives the line's first column and its cells."""
     x = canvas.put(margin, 0, f"{formats.clock(scene.time_s):<7}", T1) + 2
-    right = _legend(canvas, scene, width - margin)
+    right = _legend(canvas, scene, canvas.width - margin)
     if scene.end_s is not None:
         right = canvas.put_right(right - 2, 0, formats.clock(scene.end_s), T3)
-    _track(canvas, scene, x, right - 2 - x)
-    return canvas.lines()[0]
+    return x, right - 2 - x
 
 
 def _legend(canvas: Canvas, scene: Scene, right: int) -> int:
@@ -80,24 +92,30 @@ def whole_s(scene: Scene) -> float:
     """Seconds that the line stands for. As long as the end is not known there is room behind the head: the
     line starts as long as the trace, and doubles whenever the run has nearly come to its end."""
     if scene.end_s is not None:
-        return max(scene.end_s, scene.time_s, _SHORTEST_S)
+        return max(scene.end_s, _reached(scene), _SHORTEST_S)
     length = max(scene.heading.span_s, _SHORTEST_S)
-    while scene.time_s > _NEARLY * length:
+    while _reached(scene) > _NEARLY * length:
         length *= 2
     return length
+
+
+def _reached(scene: Scene) -> float:
+    return max(scene.time_s, scene.reached_s)
 
 
 def _track(canvas: Canvas, scene: Scene, x: int, width: int) -> None:
     if width < 2:
         return
     end = whole_s(scene)
-    head = min(width - 1, int(scene.time_s / end * (width - 1) + 0.5)) if scene.time_s else 0
+    head, reached = (
+        min(width - 1, int(t / end * (width - 1) + 0.5)) for t in (scene.time_s, _reached(scene))
+    )
     marked: dict[int, str] = {}
     for mark in scene.marks:
-        at = min(head, int(mark.time_s / end * (width - 1) + 0.5))
+        at = min(reached, int(mark.time_s / end * (width - 1) + 0.5))
         marked[at] = max(mark.kind, marked.get(at, mark.kind), key=_RANK.__getitem__)
     for at in range(width):
-        glyph, ink = ("━", T2) if at < head else ("─", RULE)
+        glyph, ink = ("━", T2) if at < head else ("─", T3 if at < reached else RULE)
         if at in marked:
             glyph, ink = _marked(at, marked)
         canvas.put(x + at, 0, glyph, ink)

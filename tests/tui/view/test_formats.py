@@ -157,3 +157,24 @@ def test_a_bar_is_full_and_hides_no_part(parts: list[float], width: int) -> None
 def test_the_axis_ends_above_the_peak() -> None:
     tops = [formats.axis_top(peak) for peak in (0, 7, 8, 19, 86, 96, 255, 4095, 5000)]
     assert tops == [8, 8, 16, 20, 96, 128, 256, 4096, 8192]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("74", 74.0),
+        (" 74.5 ", 74.5),
+        ("1:14", 74.0),
+        ("01:14.5", 74.5),
+        ("1:01:14", 3674.0),
+        ("", None),
+        ("soon", None),
+        ("-3", None),
+        ("inf", None),
+        ("nan", None),
+        ("1:2:3:4", None),
+        ("1::2", None),
+    ],
+)
+def test_a_time_is_read_in_every_way_it_is_written(text: str, seconds: float | None) -> None:
+    assert formats.seconds_of(text) == seconds

@@ -15,13 +15,22 @@ def text(width: int, run: Run, *, panel: str | None = "waiting", blocks: bool = 
 
 def test_the_word_is_what_the_key_does_now() -> None:
     assert text(60, Run.RUNNING) == "space pause  [ ] speed  tab waiting  ? help  q quit"
-    assert text(60, Run.PAUSED) == "space run  → step  [ ] speed  tab waiting  ? help  q quit"
+    assert text(60, Run.PAUSED) == "space run  → step  ← back  tab waiting  ? help  q quit"
     assert text(60, Run.ENDED) == "S summary  r run again  tab waiting  ? help  q quit"
 
 
 def test_wide_terminals_are_told_more() -> None:
     line = text(200, Run.PAUSED)
-    for word in ("block size", "manager", "screenshot", "ctrl+p everything", "restart", "summary"):
+    for word in (
+        "← back",
+        "n next event",
+        "block size",
+        "manager",
+        "screenshot",
+        "ctrl+p everything",
+        "restart",
+        "summary",
+    ):
         assert word in line
 
 

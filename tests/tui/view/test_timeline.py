@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from kvtui.frame import Event, EventKind
 from kvtui.tui.view.canvas import plain
-from kvtui.tui.view.ink import BAD, WARN
+from kvtui.tui.view.ink import BAD, RULE, T3, WARN
 from kvtui.tui.view.scene import Mark
-from kvtui.tui.view.timeline import Marks, timeline_line, whole_s
+from kvtui.tui.view.timeline import Marks, time_at, timeline_line, whole_s
 from tests.tui.frames import HEADING, counters, paged_frame, scene
 
 
@@ -68,3 +70,23 @@ def test_marks_do_not_grow_without_end() -> None:
     for at in range(20_000):
         marks.add(0, replace(frame, events=(Event(at / 10, at, EventKind.PREEMPTED, 1, 2, 3),)))
     assert len(marks.all()) < 5000
+
+
+def test_what_was_reached_stays_on_the_line_while_an_earlier_moment_is_shown() -> None:
+    ahead = (Mark(70.0, "preempted"),)
+    line = timeline_line(scene(time_s=20.0, reached_s=74.0, marks=ahead), width=60, margin=1)
+    shown = plain(line)
+    assert shown.index("●") < shown.index("╋") < shown.index("preempted") - 10
+    rests = {ink for text, ink in line if set(text) == {"─"}}
+    assert rests == {T3, RULE}
+    assert whole_s(scene(time_s=1.0, reached_s=500.0, end_s=None)) > 500.0, "and its scale"
+
+
+def test_a_column_is_a_time() -> None:
+    shown = scene(marks=())
+    line = plain(timeline_line(shown, width=60, margin=1))
+    first, head, last = line.index("━"), line.index("●"), line.rindex("─")
+    at = [time_at(shown, x, width=60, margin=1) for x in (first - 1, first, head, last, last + 1)]
+    assert (at[0], at[1], at[4]) == (None, 0.0, None)
+    assert at[2] == pytest.approx(74.0, abs=193.0 / 25)
+    assert at[3] == 193.0
