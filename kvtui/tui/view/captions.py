@@ -75,10 +75,11 @@ def _level(scene: Scene, base: int, other: int) -> bool:
 
 def _full(scene: Scene, lane: int) -> bool:
     """Whether the next request waits for memory, or as good as nothing is free."""
-    frame, pool = scene.frames[lane], scene.lanes[lane].pool_tokens
-    room = pool * (frame.counters.split.free + frame.counters.split.cached) / 100
-    wanted = frame.waiting[0].tokens if frame.waiting else 0
-    return room <= max(wanted, NEARLY_NOTHING * pool)
+    frame, info = scene.frames[lane], scene.lanes[lane]
+    room = (frame.counters.split.free + frame.counters.split.cached) / 100 - NEARLY_NOTHING
+    region = (info.region_blocks or 0) * info.block_size
+    wanted = max(frame.waiting[0].tokens, region) if frame.waiting else 0
+    return info.pool_tokens * room <= wanted
 
 
 def _preemption(frame: Frame, lane: int) -> Situation | None:

@@ -98,7 +98,8 @@ def drained(scene: Scene, lane: int) -> bool:
     """Whether nobody is left to be let in, so that a small batch says nothing about memory."""
     counters = scene.frames[lane].counters
     known = counters.finished + counters.rejected + counters.unfinished
-    return not counters.waiting and known >= scene.heading.requests > 0
+    everybody = known >= scene.heading.requests > 0
+    return everybody and not counters.waiting and counters.running == counters.unfinished
 
 
 def unknown(value: object, ink: Ink) -> Ink:

@@ -104,6 +104,16 @@ def test_a_lane_that_has_let_everybody_in() -> None:
     )
 
 
+def test_a_lane_is_not_the_last_while_others_are_yet_to_come() -> None:
+    early = counted(paged_frame(), running=8, waiting=0, finished=34, unfinished=306)
+    assert "let everybody in" not in said(scene(frames=(contiguous_frame(), early)))[1]
+
+
+def test_a_region_that_has_just_come_free_makes_no_difference() -> None:
+    free = counted(contiguous_frame(), running=18, split=Split(19, 12, 60.8, 2.7, 0, 0, 5.5))
+    assert said(scene(frames=(free, paged_frame())))[0].startswith("Contiguous is full at 18: ")
+
+
 def test_two_paged_lanes_that_differ_in_the_prefix_cache() -> None:
     refs = [3, 2, 1, 1]
     cells = cells_of([3] * 4, [1] * 4, [16] * 4, refs)
