@@ -160,7 +160,7 @@ class Engine:
                 return False
             self._changed = True
         steps = self.scheduler.horizon()
-        plan = self._leap(min(limit, steps)) if steps else None
+        plan = self._leap(steps if steps < limit else limit) if steps else None
         if plan is None:
             plan = self._full_step()
             self._idle = self._idle + 1 if plan.idle else 0
@@ -174,7 +174,8 @@ class Engine:
         scheduler, meter, now = self.scheduler, self._meter, self.now_ps
         decodes = len(scheduler.running)
         fixed, slope = self._rates.get(decodes) or self._rate(decodes)
-        first, rise = fixed + slope * scheduler.decode_context, slope * decodes
+        context = scheduler.decode_context
+        first, rise = fixed + slope * context, slope * decodes
         uniform = self.manager.uniform
         if steps > 1:
             # Where it matters which blocks lose content, look at every step.
@@ -185,12 +186,11 @@ class Engine:
             )
             self._changed = False
         bought: list[tuple[int, int]] = []
-        plan = scheduler.leap(steps, bought)
+        plan = scheduler.leap(steps, context, bought)
         if plan is None:
             return None
         if self.observer is not None:
             self.observer.scheduled(self, plan)
-        size = self.manager.block_size
         if plan.steps == 1:
             dt = first
             meter.store(plan.stored, dt)
@@ -198,7 +198,8 @@ class Engine:
             dt = plan.steps * first + rise * (plan.steps * (plan.steps - 1) // 2)
             meter.store_leap(plan.steps, plan.stored, decodes, first, rise)
         for done, blocks in bought:
-            meter.buy(now + done * first + rise * (done * (done - 1) // 2), blocks * size)
+            slots = blocks * self.manager.block_size
+            meter.buy(now + done * first + rise * (done * (done - 1) // 2), slots)
         if not uniform:
             meter.set(
                 now, decodes, scheduler.final, self.manager.levels(self._wanted()), blocked=scheduler.blocked

@@ -119,19 +119,19 @@ class Scheduler:
 
     # ---- steps
 
-    def leap(self, steps: int, bought: list[tuple[int, int]]) -> Plan | None:
-        """Up to `steps` (at most `horizon()`) decode-only steps; None if memory does not suffice for one."""
-        decodes = len(self.running)
+    def leap(self, steps: int, context: int, bought: list[tuple[int, int]]) -> Plan | None:
+        """Up to `steps` (at most `horizon()`) decode-only steps; None if memory does not suffice for one.
+        `context` is `decode_context`."""
         done = self.manager.advance(self.step, steps, bought)
         if not done:
             return None
         plan = Plan(self.step)
         plan.steps = done
-        plan.decodes = decodes
-        plan.decode_context = plan.stored = self.decode_context
+        plan.decodes = len(self.running)
+        plan.decode_context = plan.stored = context
         if self._tried is not None and self._blocked and not self.rules.release.count_at_admission:
-            self._count(*self._tried, times=plan.steps)
-        self.step += plan.steps
+            self._count(*self._tried, times=done)
+        self.step += done
         return plan
 
     def full_step(self) -> Plan:

@@ -238,13 +238,13 @@ class PagedMemoryManager(ByName):
         return done
 
     def _advance_one(self, step: int, bought: list[tuple[int, int]]) -> int:
-        takers = self.wheel.at(step)
+        pool, takers = self.pool, self.wheel.at(step)
         if total := len(takers):
-            if total > self.pool.free:
+            if total > pool.free:
                 return 0
             self._deal(takers, total)
             bought.append((0, total))
-        if self.hot.count or self.log is not None:
+        if self.hot.count or pool.log is not None:
             self._register_batch(step, ())
         return 1
 
@@ -314,14 +314,14 @@ class PagedMemoryManager(ByName):
             self.log.add(OpKind.TAKE, request.number, ids)
 
     def _deal(self, takers: Iterable[Request], total: int) -> None:
-        ids = self.pool.take(total)
-        if self.log is None:
+        ids, log = self.pool.take(total), self.pool.log
+        if log is None:
             for request, block in zip(takers, ids, strict=True):
                 request.table.append(block)
             return
         for request, block in zip(takers, ids, strict=True):
             request.table.append(block)
-            self.log.add(OpKind.TAKE, request.number, (block,))
+            log.add(OpKind.TAKE, request.number, (block,))
 
     def _register_batch(self, step: int, chunks: Sequence[tuple[Request, int]]) -> None:
         """Register the blocks that get full in `step`, in batch order."""

@@ -103,18 +103,22 @@ class BlockPool:
             ids = stack[: -n - 1 : -1]
             del stack[-n:]
             return ids
+        if not stack:
+            return self._take_back(n)
         ids = stack[::-1]
         stack.clear()
-        ids += self._take_back(n - len(ids))
-        return ids
+        return ids + self._take_back(n - len(ids))
 
     def _take_back(self, n: int) -> list[int]:
-        fresh = min(n, self.fresh)
         head = self._head
-        ids = self._back[head : head + fresh]
-        self._head = head + fresh
-        if n > fresh:
-            ids += self._evict(n - fresh)
+        fresh = min(n, self._fresh - self._base - head)
+        if fresh > 0:
+            ids = self._back[head : head + fresh]
+            self._head = head + fresh
+            if n > fresh:
+                ids += self._evict(n - fresh)
+        else:
+            ids = self._evict(n)
         if self._head > CUT and self._head * 2 > len(self._back):
             del self._back[: self._head]
             self._base += self._head
