@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from kvtui.checkpoints import Checkpoints
 from kvtui.errors import KvtuiError
-from kvtui.experiment import Experiment
+from kvtui.experiment import Experiment, Lane
 from kvtui.lanes import LaneSpec, named
 from kvtui.memory.contiguous import RESERVE
 from kvtui.player import BREATH_S, Clock, Player
@@ -84,7 +84,8 @@ class Stage:
         for info, error in zip(self.lanes, self.player.failures, strict=True):
             if error is not None:
                 return f"{info.title} stopped before its end: {_words(error)}."
-        return str(summary(self.experiment, self.player.lanes)["verdict"])
+        built = cast("list[Lane]", self.player.lanes)  # the experiment built them
+        return str(summary(self.experiment, built)["verdict"])
 
     def speed_text(self) -> str:
         """The speed reached; beside it the one asked for, where that is not reached."""
