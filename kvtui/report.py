@@ -64,35 +64,20 @@ def _config(experiment: Experiment) -> dict[str, Any]:
 
 def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
     counters = CounterReader(lane.engine).read()
-    total = len(experiment.workload)
-    split = counters.split_mean
     return {
         "name": lane.info.name,
         "manager": lane.info.manager,
         "lane": lane.spec.options,
         "backend": {"name": "simulated"},
         "requests": {
-            "total": total,
+            "total": len(experiment.workload),
             "finished": counters.finished,
             "rejected": counters.rejected,
-            "unfinished": total - counters.finished - counters.rejected,
+            "unfinished": counters.unfinished,
             "preemptions": counters.preemptions,
         },
         "batch": {"mean": _round(counters.batch_mean), "peak": counters.batch_peak},
-        "kv": {
-            "pool_tokens": lane.info.pool_tokens,
-            "pool_bytes": lane.info.pool_bytes,
-            "blocks": lane.info.blocks,
-            "block_size": lane.info.block_size,
-            "token_states_pct": split.stored,
-            "reserved_pct": split.reserved,
-            "internal_pct": split.internal,
-            "external_pct": split.external,
-            "tail_pct": split.tail,
-            "cached_pct": split.cached,
-            "free_pct": split.free,
-            "evictions": counters.evictions,
-        },
+        "kv": _memory(lane, counters),
         "prefix": _prefix(counters),
         "latency": {
             "ttft_s": _percentiles(counters.ttft),
@@ -112,6 +97,25 @@ def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
         "steps": lane.engine.scheduler.step,
         "rejections": _rejections(lane),
         "notes": _notes(experiment, lane, counters),
+    }
+
+
+def _memory(lane: Lane, counters: Counters) -> dict[str, Any]:
+    """Where KV memory was, weighted by time; the seven shares add up to 100."""
+    split = counters.split_mean
+    return {
+        "pool_tokens": lane.info.pool_tokens,
+        "pool_bytes": lane.info.pool_bytes,
+        "blocks": lane.info.blocks,
+        "block_size": lane.info.block_size,
+        "token_states_pct": split.stored,
+        "reserved_pct": split.reserved,
+        "internal_pct": split.internal,
+        "external_pct": split.external,
+        "tail_pct": split.tail,
+        "cached_pct": split.cached,
+        "free_pct": split.free,
+        "evictions": counters.evictions,
     }
 
 
