@@ -2,18 +2,18 @@
 
     python vllm_drive.py ORACLE.py < CASE.json      CASE: {"config": ..., "lines": [...]}
 
-Requests are made beforehand, tokens are counted up, and the clock runs only inside schedule() and
-update_from_output(): what is compared with an engine that has no model either. Prints one line of JSON.
+The oracle drives it: its configuration, its requests, its tokens; only what merely observes is taken out.
+Prints a line of JSON: steps, seconds of the whole loop, seconds in schedule() and update_from_output() alone.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import json
 import os
 import sys
 import time
+from collections import Counter
 from types import ModuleType
 from typing import Any
 
@@ -29,62 +29,50 @@ def load(path: str) -> ModuleType:
 
 
 class Drive:
-    """The oracle's loop with everything taken out that only observes."""
+    """The oracle's loop without its observations."""
 
     def __init__(self, oracle: ModuleType, case: dict[str, Any]) -> None:
-        numbers = itertools.count()
-        oracle.tok = lambda name, k: next(numbers)  # no two tokens alike, and none hashed
-        self.cfg = oracle.DEFAULTS | case["config"]
-        self.sched, hasher = oracle.build(self.cfg)
-        self.coming = []
-        for i, row in enumerate(case["lines"]):
-            request, _ = oracle.make_request(row, self.cfg, hasher, row["id"], i)
-            if request.num_prompt_tokens < self.cfg["max_model_len"]:
-                self.coming.append((row["arrival_step"], request))
-        self.coming.reverse()  # next one last
-        self.seconds = 0.0
+        self.make_request = oracle.make_request
+        self.oracle = oracle.Oracle(case["config"], case["lines"])
+        self.oracle.emitted = Counter()
+        self.sched = self.oracle.sched
+        self.coming = list(enumerate(case["lines"]))[::-1]  # next one last
         self.steps = 0
+        self.inside = 0.0  # seconds in schedule() and update_from_output()
 
     def run(self) -> dict[str, Any]:
         """To the end."""
         step = 0
         start = time.perf_counter()
         while self.coming or self.sched.running or self.sched.waiting:
-            while self.coming and self.coming[-1][0] <= step:
-                self.sched.add_request(self.coming.pop()[1])
+            self.arrive(step)
             if self.sched.running or self.sched.waiting:
                 self.step()
                 step += 1
             else:
-                step = self.coming[-1][0]
-        whole = time.perf_counter() - start
-        return {"steps": self.steps, "scheduler_seconds": self.seconds, "loop_seconds": whole}
+                step = self.coming[-1][1]["arrival_step"]
+        seconds = time.perf_counter() - start
+        return {"steps": self.steps, "loop_seconds": seconds, "scheduler_seconds": self.inside}
+
+    def arrive(self, step: int) -> None:
+        """Add the requests that are due."""
+        while self.coming and self.coming[-1][1]["arrival_step"] <= step:
+            at, row = self.coming.pop()
+            cfg, hasher = self.oracle.cfg, self.oracle.hasher
+            request, self.oracle.outputs[row["id"]] = self.make_request(row, cfg, hasher, row["id"], at)
+            if request.num_prompt_tokens < cfg["max_model_len"]:
+                self.sched.add_request(request)
 
     def step(self) -> None:
         """One scheduler step and its answer."""
         start = time.perf_counter()
         output = self.sched.schedule()
-        self.seconds += time.perf_counter() - start
-        answer = self.answer(output)
-        start = time.perf_counter()
+        scheduled = time.perf_counter()
+        answer = self.oracle.sample(output)
+        sampled = time.perf_counter()
         self.sched.update_from_output(output, answer)
-        self.seconds += time.perf_counter() - start
+        self.inside += scheduled - start + time.perf_counter() - sampled
         self.steps += 1
-
-    def answer(self, output: Any) -> Any:
-        """A token for every request whose known tokens are all computed."""
-        from vllm.v1.outputs import ModelRunnerOutput
-
-        ids = list(output.num_scheduled_tokens)
-        requests = self.sched.requests
-        return ModelRunnerOutput(
-            req_ids=ids,
-            req_id_to_index={id: i for i, id in enumerate(ids)},
-            sampled_token_ids=[[] if requests[id].is_prefill_chunk else [self.steps] for id in ids],
-            logprobs=None,
-            prompt_logprobs_dict={},
-            pooler_output=[],
-        )
 
 
 def main() -> None:

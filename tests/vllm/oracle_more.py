@@ -222,6 +222,7 @@ def vllm_config(cfg: Config) -> Any:
     )
     for name, value in options.items():
         setattr(config.scheduler_config, name, value)
+    config.scheduler_config.disable_hybrid_kv_cache_manager = False
     config.cache_config.block_size = cfg["block_size"]
     config.cache_config.num_gpu_blocks = cfg["num_gpu_blocks"]
     config.cache_config.kv_cache_layout = cfg["kv_cache_layout"]

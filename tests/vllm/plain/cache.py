@@ -84,11 +84,13 @@ class Tables(ref.Sim):  # type: ignore[misc,name-defined]
         method = c["spec_method"]
         self.k = k
         self.lookahead = {"ngram": 0, None: 0, "dflash": k + 1}.get(method, k)
-        self.draft_slots = {"draft_model": 1, "pard": k, "dflash": k}.get(method, 0)
+        self.draft_slots = {"draft_model": 1, "pard": k, "dflash": 0 if newer else k}.get(method, 0)
         ahead = {"mtp_modules": k}.get(method, 1 if method in EAGLES else 0)
         self.refill = max(0, ahead - 1)
         self.ahead = ahead
-        self.proven = ahead if newer else 0  # tokens behind a block that its hash covers too
+        self.proven = (
+            ahead if newer and method != "dflash" else 0
+        )  # tokens behind a block that its hash covers
         self.pool = Pool(c["num_gpu_blocks"], c["enable_prefix_caching"])
         self.groups = groups_of(c["layers"] or ["full"], c["block_size"])
         self.align = math.lcm(*(g.size for g in self.groups))  # of hits
@@ -102,7 +104,7 @@ class Tables(ref.Sim):  # type: ignore[misc,name-defined]
         self.after: Line = {}
 
     def _eagles(self, method: str | None) -> None:
-        if method not in EAGLES or self.proven:
+        if method not in EAGLES or self.newer:
             return
         if len(self.groups) > 1 and method in ("mtp", "mtp_modules"):
             last = f"layer{len(self.cfg['layers']) - 1}"

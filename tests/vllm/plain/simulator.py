@@ -121,10 +121,10 @@ class Sim(Tables):
             hits, tokens = self.hits(r)
             room = min(p.budget, p.inputs - self.draft_slots)
             n, padded = self._first(r, tokens, room, p, served)
-            if n == 0 and self.newer and self.ahead > 1:
+            if n == 0 and self.newer:
                 later.insert(0, self.pop())
                 continue
-            if n == 0 or not self.allocate(r, n, hits, admission=True, tokens=tokens):
+            if not n or not self.allocate(r, n, hits, admission=True, tokens=tokens):
                 break
             self.note(stats, r, tokens)
             self.pop()
@@ -140,19 +140,19 @@ class Sim(Tables):
         for r in later:
             self.push(r, front=True)
 
-    def _first(self, r: Req, tokens: int, room: int, p: Pass, served: bool) -> tuple[int, bool]:
-        """Tokens for an admission (0 = none, and nobody behind it), and whether drafts are made up for it."""
+    def _first(self, r: Req, tokens: int, room: int, p: Pass, served: bool) -> tuple[int | None, bool]:
+        """Tokens for an admission, and whether drafts are made up for it; None = it has to wait."""
         n, padded = len(r.toks) - tokens, False
         wide = 1 + self.k
         lone = self.k and n == 1 and not p.prefilling and (served or tokens)
         if lone and tokens + wide + 1 <= self.cfg["max_model_len"]:
             if wide > room:
-                return 0, False
+                return None, False
             n, padded = wide, True
         if 0 < p.cap < n:
             n = p.cap
         if n > room and not self.cfg["enable_chunked_prefill"]:
-            return 0, False
+            return None, False
         return self._runway(r, tokens, min(n, room)), padded
 
     def note(self, stats: Any, r: Req, tokens: int) -> None:
@@ -238,7 +238,10 @@ class Sim(Tables):
                     rejected[id] = wrong
                 r.placeholders -= wrong if not stale and r.placeholders else 0
             if tokens:
+                before = r.computed
                 came[id], reason = self._append(r, tokens, stale)
+                if r.computed < before:
+                    rejected[id] = rejected.get(id, 0) + before - r.computed
                 if reason:
                     finished[id] = reason
                     gone.append(r)
