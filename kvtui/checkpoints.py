@@ -11,13 +11,14 @@ import pickle
 from bisect import bisect_right
 from collections.abc import Callable
 
+from kvtui.closedloop import Turns
 from kvtui.experiment import Lane
 from kvtui.intake import BlockKeys
 from kvtui.traces.workload import Workload
 
 EVERY = 256  # steps between two saved states, at first
 BUDGET = 64 << 20  # bytes of saved states a lane before every second one is dropped
-Shared = Workload | BlockKeys
+Shared = Workload | BlockKeys | Turns
 
 
 class Checkpoints:
@@ -74,7 +75,8 @@ class _Pickler(pickle.Pickler):
     def __init__(self, stream: io.BytesIO, shared: list[Shared]) -> None:
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
         self._shared = shared
-        self.dispatch_table = {**copyreg.dispatch_table, Workload: self._index, BlockKeys: self._index}
+        ours = dict.fromkeys((Workload, BlockKeys, Turns), self._index)
+        self.dispatch_table = {**copyreg.dispatch_table, **ours}
 
     def _index(self, thing: Shared) -> tuple[Callable[[int], Shared], tuple[int]]:
         for index, known in enumerate(self._shared):

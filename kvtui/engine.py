@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from kvtui.closedloop import ClosedLoop, Turns
 from kvtui.cost import CostModel
 from kvtui.explicit import ExplicitScheduler
 from kvtui.intake import Arrival, Arrivals, BlockKeys, request_of
@@ -120,7 +121,9 @@ class Engine:
         self.results = Results(len(workload))
         self.known = 0  # requests that have arrived
         self._keys = BlockKeys(workload, manager.block_size) if manager.prefix_cache else None
-        self._coming = Arrivals(workload)
+        closed = workload.closed or workload.clients
+        self._loop = ClosedLoop(Turns(workload)) if closed else None
+        self._coming = self._loop or Arrivals(workload)
         self._next = self._coming.next()
         self._aborts = list(abort_at)[::-1]  # next one last
         self._live: dict[int, Request] = {}  # kept only where requests may be aborted
@@ -240,6 +243,7 @@ class Engine:
             for request in plan.finished:
                 results.finish_one(request, self.now_ps)
                 self._live.pop(request.number, None)
+                self._ended(request.number, self.now_ps)
 
     def _rate(self, decodes: int) -> tuple[int, int]:
         """Time of a step of so many decodes: without context, and for each token of context."""
@@ -304,14 +308,22 @@ class Engine:
             if request is not None:
                 self.scheduler.abort(request)
                 self.results.aborted.add(number)
+                self._ended(number, time)
                 if self.observer is not None:
                     self.observer.aborted(self, request)
         self._arrive_before(now + 1)
 
     def _arrive_before(self, time: int) -> None:
         while self._next is not None and self._next.time < time:
-            self._arrive(self._next)
-            self._next = self._coming.next()
+            arrival, self._next = self._next, self._coming.next()
+            self._arrive(arrival)
+
+    def _ended(self, number: int, now: int) -> None:
+        """In a closed loop others are sent when a request has ended."""
+        if self._loop is not None:
+            self._next = self._loop.ended(number, now, self._next)
+            if self._next is not None:
+                self._event = min(self._event, self._next.time)
 
     def _arrive(self, arrival: Arrival) -> None:
         self.known += 1
@@ -328,6 +340,7 @@ class Engine:
             self.results.refusals[arrival.number] = (needed, room)
             if self.observer is not None:
                 self.observer.rejected(self, request)
+            self._ended(arrival.number, arrival.time)
             return
         if self._prepare is not None:
             self._prepare(request)

@@ -21,6 +21,9 @@ LOADED = {
     "shuffle_seed": "shuffle_seed",
     "rate": "rate",
     "burstiness": "burstiness",
+    "turns": "turns",
+    "think": "think_s",
+    "concurrency": "clients",
     "run_number": "run",
     "time_unit": "time_unit",
     "delta": "delta",
@@ -41,6 +44,13 @@ OPTIONS = (
     click.option("--shuffle-seed", type=int, metavar="N", help="Let the requests trade places."),
     click.option("--rate", type=float, metavar="X", help="X requests a second in place of arrivals."),
     click.option("--burstiness", type=float, metavar="X", help="Of --rate: 1 = Poisson, below 1 burstier."),
+    click.option(
+        "--turns",
+        type=click.Choice(["recorded", "closed"]),
+        help="When later turns of a session are sent: as recorded, or when the turn before has ended.",
+    ),
+    click.option("--think", type=float, metavar="SECONDS", help="From an answer to the next turn (closed)."),
+    click.option("--concurrency", type=click.IntRange(1), metavar="N", help="N clients in a closed loop."),
     click.option("--run", "run_number", type=click.IntRange(1), metavar="N", help="Which run of the file."),
     click.option(
         "--time-unit", type=click.Choice(["s", "ms", "us", "ns"]), help="What bare times count, if in doubt."

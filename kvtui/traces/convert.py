@@ -48,6 +48,8 @@ def _lost(workload: Workload, to: str) -> Iterator[str]:
         yield "which generated tokens a later prompt goes on with is kept only in that prompt's own ids"
     if workload.priority is not None and not FORMATS[to].identity:
         yield "priorities are lost"
+    if workload.follows is not None:
+        yield "which turn follows which, and after what wait, is lost"
     if workload.max_len or workload.slots:
         yield "the maximum length and the pool the workload is meant for are lost"
 
@@ -160,4 +162,7 @@ def anonymous(workload: Workload) -> Workload:
         chain=chain,
         chain_start=workload.chain_start,
         identified=workload.identified,
+        follows=workload.follows,
+        waits_ns=workload.waits_ns,
+        closed=workload.closed,
     )

@@ -45,11 +45,9 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
     columns = gather(source, options, names, _rows(source), unit=MS, sure=True, keep=keep)
     given = options.block_size or next(iter(sizes), None)
     chains, said = identify(columns, block_ids, usual=BLOCK, given=given)
-    return (
-        sessions.workload(columns, name)
-        if chains is None
-        else columns.workload(name, chains=chains, assumed=said)
-    )
+    if chains is None:
+        return sessions.workload(columns, name)
+    return sessions.joined(columns.workload(name, chains=chains, assumed=said), columns)
 
 
 def _rows(source: Source) -> Iterator[Row]:

@@ -56,6 +56,10 @@ def _joined(parts: Sequence[Workload], *, unit: int, name: str, origin: int) -> 
         timed=any(part.timed for part in parts),
         origin_ns=origin,
         estimated=any(part.estimated for part in parts),
+        follows=_follows(parts),
+        waits_ns=_waits(parts),
+        closed=all(part.closed for part in parts if part.follows is not None)
+        and any(part.closed for part in parts),
     )
 
 
@@ -71,6 +75,25 @@ def _chains(parts: Sequence[Workload]) -> tuple[Ints, Ints]:
             known += int(dense.max()) + 1
         lengths.append(np.diff(part.chain_start) if part.unit else np.zeros(len(part), np.int64))
     return np.concatenate(ids) if ids else np.zeros(0, np.int64), np.concatenate(lengths)
+
+
+def _follows(parts: Sequence[Workload]) -> Ints | None:
+    """Places of the requests followed, among those of all parts."""
+    if all(part.follows is None for part in parts):
+        return None
+    before, columns = 0, []
+    for part in parts:
+        follows = np.full(len(part), -1, np.int64) if part.follows is None else part.follows
+        columns.append(np.where(follows < 0, follows, follows + before))
+        before += len(part)
+    return np.concatenate(columns)
+
+
+def _waits(parts: Sequence[Workload]) -> Ints | None:
+    if all(part.waits_ns is None for part in parts):
+        return None
+    unknown = (np.full(len(part), -1, np.int64) if part.waits_ns is None else part.waits_ns for part in parts)
+    return np.concatenate(list(unknown))
 
 
 def _priority(part: Workload) -> Ints:

@@ -4,8 +4,9 @@
     {"at_ms": 12.345, "prompt": 120, "output": 300, "ids": [[0, 7], [31, 1]], "identified": 120}
 
 `ids` holds runs [first, count] of consecutive chain ids and is left out where a request has none;
-`identified` is left out where it is min(prompt, ids x unit). A row may have a `priority`. `unit`, `max_len`
-and `slots` may be missing or null.
+`identified` is left out where it is min(prompt, ids x unit). A row may have a `priority`, and `after`, the
+line of the request that it follows, with `wait_ms` from that one's end. `unit`, `max_len` and `slots` may be
+missing or null; `closed` says that requests with `after` are sent by that end and not at their `at_ms`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
     unit, max_len, slots = (_size(source, header, key) for key in ("unit", "max_len", "slots"))
     # A request without output is meant as a prefill here, not as a failure.
     draft = Draft(source, replace(options, keep_failed=True), Names("at_ms", "prompt", "output"))
-    identity, priority = _Identity(source, unit or 0), list[object]()
+    identity, followed, priority = _Identity(source, unit or 0), _Followed(), list[object]()
     behind = 1  # the header
     for batch in batches(source):
         rows = batch.tail(behind)
@@ -60,13 +61,41 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
         for place in kept:
             identity.add(rows.records[place], int(rows.line[place]))
             priority.append(rows.records[place].get("priority"))
+            followed.add(rows.records[place])
         if draft.full:
             break
     columns = draft.finish(unit=MS, sure=True)
     chains = identity.chains(columns) if unit else None
     named = str(header.get("name") or "")
     workload = columns.workload(name, name=named, chains=chains, priority=priority)
-    return replace(workload, max_len=max_len, slots=slots)
+    workload = replace(workload, max_len=max_len, slots=slots)
+    return followed.joined(workload, closed=header.get("closed") is True, order=columns.order)
+
+
+class _Followed:
+    """Which request each row kept follows, by line."""
+
+    def __init__(self) -> None:
+        self._after: list[int] = []
+        self._waits: list[int] = []
+
+    def add(self, row: Record) -> None:
+        after, wait = row.get("after"), row.get("wait_ms")
+        self._after.append(after if isinstance(after, int) and _is_int(after, least=1) else 0)
+        known = isinstance(wait, int | float) and 0 <= wait <= _MOST
+        self._waits.append(round(float(wait or 0) * MS) if known else -1)
+
+    def joined(self, workload: Workload, *, closed: bool, order: Ints) -> Workload:
+        """Lines that are not there, or come later, are followed by none."""
+        after, waits = (np.array(values, np.int64)[order] for values in (self._after, self._waits))
+        lines = np.argsort(workload.line)
+        found = np.searchsorted(workload.line[lines], after)
+        place = lines[np.minimum(found, len(lines) - 1)]
+        follows = np.where((workload.line[place] == after) & (place < np.arange(len(after))), place, -1)
+        if (follows < 0).all():
+            return workload
+        known = not (waits[follows >= 0] < 0).any()
+        return replace(workload, follows=follows, waits_ns=waits, closed=closed and known)
 
 
 class _Identity:
@@ -147,7 +176,7 @@ def write(workload: Workload, stream: TextIO, *, seed: int, about: str) -> None:
 
 def header_line(workload: Workload, *, seed: int, about: str) -> str:
     """The first line."""
-    values = {
+    values: dict[str, object] = {
         "kvtui_workload": 1,
         "name": workload.name,
         "seed": seed,
@@ -156,6 +185,8 @@ def header_line(workload: Workload, *, seed: int, about: str) -> str:
         "max_len": workload.max_len,
         "slots": workload.slots,
     }
+    if workload.closed:
+        values["closed"] = True
     return json.dumps(values, ensure_ascii=False) + "\n"
 
 
@@ -176,6 +207,10 @@ def row_line(workload: Workload, index: int) -> str:
             values["identified"] = identified
     if workload.priority is not None:
         values["priority"] = int(workload.priority[index])
+    if workload.follows is not None and workload.follows[index] >= 0:
+        values["after"] = int(workload.follows[index]) + 2  # lines count from 1, the header's
+        if workload.waits_ns is not None and workload.waits_ns[index] >= 0:
+            values["wait_ms"] = int(workload.waits_ns[index]) / 1e6
     return json.dumps(values) + "\n"
 
 

@@ -42,7 +42,8 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
         said = "the files with the lengths of pieces are not beside the trace: their ids are not used"
         return sessions.workload(columns, name, assumed=[said])
     said = f"prompts share pieces in the order {', '.join(_KINDS)}, in units of {UNIT} tokens"
-    return columns.workload(name, chains=chains.chains(columns), assumed=[said])
+    workload = columns.workload(name, chains=chains.chains(columns), assumed=[said])
+    return sessions.joined(workload, columns)
 
 
 def _rows(source: Source) -> Iterator[Row]:

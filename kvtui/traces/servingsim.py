@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from kvtui.traces.clock import NS
+from kvtui.traces.following import Following
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
@@ -25,7 +27,6 @@ _TIME, _PROMPT, _OUTPUT, _SUBS, _WAIT = (
     "sub_requests",
     "tool_duration_ns",
 )
-_CLOSED = "calls of a session arrive when the tool before them would end if answers took no time"
 
 
 @dataclass(slots=True)
@@ -33,14 +34,15 @@ class _Seen:
     sessions: Sessions = field(default_factory=Sessions)
     chains: TokenChains = field(default_factory=TokenChains)
     tokens: bool = False
-    closed: bool = False
+    following: Following = field(default_factory=Following)
 
     def keep(self, row: Row) -> None:
-        session, tokens, closed = row.more
+        session, tokens, group, wait = row.more
         self.sessions.add([session])
         self.chains.add(tokens)
         self.tokens |= bool(tokens)
-        self.closed |= closed
+        time = Decimal(row.time) if type(row.time) is int else Decimal(0)
+        self.following.add(time, known_as=[group], after=[group], wait_ns=wait)
 
 
 def matches(sample: Sample) -> bool:
@@ -53,11 +55,11 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
     seen = _Seen()
     names = Names(_TIME if sample.has(_TIME) else None, _PROMPT, _OUTPUT)
     columns = gather(source, options, names, _rows(source), unit=NS, sure=True, keep=seen.keep)
-    said = [_CLOSED] if seen.closed else []
     if not seen.tokens:
-        return seen.sessions.workload(columns, name, assumed=said)
-    said.append(f"prompts share the tokens they have in common from the start, in units of {UNIT}")
-    return columns.workload(name, chains=seen.chains.chains(columns), assumed=said)
+        return seen.following.joined(seen.sessions.workload(columns, name), columns)
+    said = f"prompts share the tokens they have in common from the start, in units of {UNIT}"
+    workload = columns.workload(name, chains=seen.chains.chains(columns), assumed=[said])
+    return seen.following.joined(workload, columns)
 
 
 def _rows(source: Source) -> Iterator[Row]:
@@ -67,21 +69,23 @@ def _rows(source: Source) -> Iterator[Row]:
             continue
         calls = record.get(_SUBS)
         if not isinstance(calls, list):
-            yield _row(line, record, record.get(_TIME), session=record.get("session_id"), closed=False)
+            yield _row(line, record, record.get(_TIME), session=record.get("session_id"), group=line)
             continue
-        time = record.get(_TIME)
+        time, wait = record.get(_TIME), -1
         for call in calls:
             if not isinstance(call, dict):
                 yield broken(line)
                 continue
-            yield _row(line, call, time, session=record.get("session_id"), closed=len(calls) > 1)
-            wait = call.get(_WAIT)
-            time = time + wait if type(time) is int and type(wait) is int else time
+            yield _row(line, call, time, session=record.get("session_id"), group=line, wait=wait)
+            tool = call.get(_WAIT)
+            wait = max(tool, 0) if type(tool) is int else 0
+            time = time + wait if type(time) is int else time
 
 
-def _row(line: int, request: Record, time: object, *, session: object, closed: bool) -> Row:
+def _row(line: int, request: Record, time: object, *, session: object, group: int, wait: int = -1) -> Row:
+    """A request; the calls of one `group` follow one another, `wait` ns after the end of the one before."""
     tokens = [*_ids(request, "input_tok_ids"), *_ids(request, "output_tok_ids")]
-    more = (session if isinstance(session, str | int) else None, tokens, closed)
+    more = (session if isinstance(session, str | int) else None, tokens, group, wait)
     return Row(line, time, request.get(_PROMPT), request.get(_OUTPUT), more=more)
 
 

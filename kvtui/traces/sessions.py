@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,10 +38,35 @@ class Sessions:
         self, columns: Columns, format: str, *, assumed: Sequence[str] = (), estimated: bool = False
     ) -> Workload:
         """The columns with identity by session, without any where no turn continues another."""
-        chains = self.chains(columns) if self.known else None
-        if chains is None or not len(chains.ids):
+        if not self.known:
             return columns.workload(format, assumed=assumed, estimated=estimated)
-        return columns.workload(format, chains=chains, assumed=[*assumed, SAID], estimated=estimated)
+        chains = self.chains(columns)
+        shared = bool(len(chains.ids))
+        workload = columns.workload(
+            format,
+            chains=chains if shared else None,
+            assumed=[*assumed, SAID] if shared else assumed,
+            estimated=estimated,
+        )
+        return self.joined(workload, columns)
+
+    def joined(self, workload: Workload, columns: Columns) -> Workload:
+        """The workload made of `columns` in another way, told which turn follows which."""
+        return replace(workload, follows=self._follows(columns)) if self.known else workload
+
+    def _follows(self, columns: Columns) -> Ints | None:
+        """The turn before of each request, -1 where it is the first; None where no session has two."""
+        session, turns = self._in_turn(columns)
+        before = np.full(len(session), -1, np.int64)
+        same = session[turns][1:] == session[turns][:-1]
+        before[turns[1:][same]] = turns[:-1][same]
+        return before if same.any() else None
+
+    def _in_turn(self, columns: Columns) -> tuple[Ints, Ints]:
+        """The session of each row, and the rows of all sessions, one after the other in order of arrival."""
+        session = np.concatenate(self._parts)[columns.order]
+        turns = np.argsort(session, kind="stable")
+        return session, turns[session[turns] >= 0]
 
     def chains(self, columns: Columns) -> Chains:
         """Prefix identity: a turn continues the one before where its prompt can hold that one and its answer.
@@ -49,9 +75,7 @@ class Sessions:
         partial one goes on with may differ. A turn that neither continues nor is continued shares nothing and
         is given no units.
         """
-        session = np.concatenate(self._parts)[columns.order]
-        turns = np.argsort(session, kind="stable")  # session by session, each in order of arrival
-        turns = turns[session[turns] >= 0]
+        session, turns = self._in_turn(columns)
         history = (columns.prompt + columns.output)[turns]
         continues = np.zeros(len(turns) + 1, np.bool_)
         same = session[turns][1:] == session[turns][:-1]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kvtui.errors import ConfigError
 from kvtui.traces.clock import S
+from kvtui.traces.closing import closed_by
 from kvtui.traces.draft import NO_TIMES
 from kvtui.traces.leftout import rows as counted
 from kvtui.traces.workload import Ints, Workload
@@ -27,7 +28,7 @@ class Shape:
     distribution of shape `burstiness` (1 = Poisson; below, burstier). start_s and duration_s: a window of
     the trace. max_gap_s: longer gaps between arrivals are cut to this. sample: a share of the requests, drawn
     at random. scale_rate: how many times faster they arrive. shuffle_seed: requests trade places, arrivals
-    stay. `seed` is that of gaps and sampling.
+    stay. turns, think_s and clients close the loop (see `closed_by`). `seed` is that of gaps and sampling.
     """
 
     rate: float | None = None
@@ -38,6 +39,9 @@ class Shape:
     sample: float | None = None
     scale_rate: float | None = None
     shuffle_seed: int | None = None
+    turns: str | None = None
+    think_s: float | None = None
+    clients: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -50,6 +54,13 @@ class Shape:
             raise _wrong("start_s", self.start_s, "a number of seconds")
         if self.sample is not None and self.sample > 1:
             raise _wrong("sample", self.sample, "a share above 0 and at most 1")
+        if self.think_s is not None and not 0 <= self.think_s < float("inf"):
+            raise _wrong("think_s", self.think_s, "a number of seconds")
+        if self.clients is not None and self.clients < 1:
+            raise ConfigError(f"{self.clients} clients send nothing.", hint="give 1 or more")
+        if self.clients is not None and self.rate is not None:
+            hint = "leave one out: a client sends its next request when its last one has ended"
+            raise ConfigError("a number of clients and a rate do not go together.", hint=hint)
         if self.burstiness is not None and self.rate is None:
             raise ConfigError("burstiness needs a rate.", hint="give --rate too, in requests a second")
 
@@ -57,7 +68,7 @@ class Shape:
     def needs_all(self) -> bool:
         """Whether which requests are used depends on more than their place in the file."""
         unlike = {field.name for field in fields(self) if getattr(self, field.name) != field.default}
-        return bool(unlike - {"rate", "burstiness", "scale_rate", "seed"})
+        return bool(unlike - {"rate", "burstiness", "scale_rate", "turns", "think_s", "clients", "seed"})
 
 
 def _wrong(option: str, value: float, right: str) -> ConfigError:
@@ -81,11 +92,13 @@ def shaped(workload: Workload, shape: Shape) -> Workload:
         workload = _sampled(workload, shape, said)
     if shape.scale_rate is not None:
         said.append(f"requests arrive {shape.scale_rate:g} times as fast, as asked")
-        workload = replace(workload, arrival_ns=_ns(workload.arrival_ns / shape.scale_rate))
+        waits = None if workload.waits_ns is None else _sooner(workload.waits_ns, shape.scale_rate)
+        workload = replace(workload, arrival_ns=_ns(workload.arrival_ns / shape.scale_rate), waits_ns=waits)
     if shape.shuffle_seed is not None:
         said.append(f"requests shuffled over the arrivals (seed {shape.shuffle_seed}), as asked")
         places = np.argsort(_uniform(len(workload), shape.shuffle_seed), kind="stable")
         workload = workload.take(places, workload.arrival_ns)
+    workload = closed_by(workload, said, turns=shape.turns, think_s=shape.think_s, clients=shape.clients or 0)
     return replace(workload, assumed=(*workload.assumed, *said)) if said else workload
 
 
@@ -127,6 +140,10 @@ def _ns(times: Floats) -> Ints:
             "the last request would arrive centuries after the first.", hint="ask for a higher rate"
         )
     return np.rint(times).astype(np.int64)
+
+
+def _sooner(waits_ns: Ints, rate: float) -> Ints:
+    return np.where(waits_ns < 0, waits_ns, np.rint(waits_ns / rate)).astype(np.int64)
 
 
 def _window(workload: Workload, shape: Shape, said: list[str]) -> Workload:

@@ -64,6 +64,7 @@ class _Turn(NamedTuple):
     output: int
     session: int
     group: int  # -1 = none
+    wait: float  # seconds after the turn before
 
 
 def synthesise(plan: Plan, *, prompt: Quantiles | Workload, output: Quantiles | Workload) -> Workload:
@@ -99,15 +100,16 @@ def _session(
     number: int,
     lengths: tuple[Quantiles | Workload, Quantiles | Workload],
 ) -> Iterator[_Turn]:
-    history, at = plan.prefix_tokens if group >= 0 else 0, start
+    history, at, wait = plan.prefix_tokens if group >= 0 else 0, start, 0.0
     while True:
         new, answer = _draw(random, lengths)
         history = min(history + new, MOST_TOKENS)
-        yield _Turn(at, history, answer, number, group)
+        yield _Turn(at, history, answer, number, group, wait)
         if random.random() >= 1 - 1 / plan.turns:
             return
         history += answer
-        at -= log1p(-random.random()) * plan.think_s
+        wait = -log1p(-random.random()) * plan.think_s
+        at += wait
 
 
 def _draw(random: Random, lengths: tuple[Quantiles | Workload, Quantiles | Workload]) -> tuple[int, int]:
@@ -137,7 +139,19 @@ def _workload(plan: Plan, turns: Sequence[_Turn]) -> Workload:
         chain=_ids(plan, turns, units),
         chain_start=np.concatenate(([0], np.cumsum(units))),
         identified=units * UNIT if shared else np.zeros(0, np.int64),
+        follows=_follows(turns),
+        waits_ns=np.rint(np.array([turn.wait for turn in turns]) * _S).astype(np.int64),
     )
+
+
+def _follows(turns: Sequence[_Turn]) -> Ints | None:
+    """The turn before in the same session, -1 for the first; None where no session has a second."""
+    last: dict[int, int] = {}
+    before: list[int] = []
+    for place, turn in enumerate(turns):
+        before.append(last.get(turn.session, -1))
+        last[turn.session] = place
+    return np.array(before, np.int64) if max(before) >= 0 else None
 
 
 def _units(plan: Plan, turns: Sequence[_Turn], tokens: Ints) -> Ints:

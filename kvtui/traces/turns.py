@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from kvtui.traces.blocks import identify, is_block_size
 from kvtui.traces.chains import BlockIds
 from kvtui.traces.clock import MS
+from kvtui.traces.following import Following
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
 from kvtui.traces.mooncake import BLOCK
@@ -27,7 +28,6 @@ _TIME, _PROMPT, _OUTPUT, _IDS = "timestamp", "input_length", "output_length", "h
 _TEXTS = ("text_input", "text", "messages", "payload", "prompt")
 _MARKS = ("session_id", "delay", "wait_for", "tool_wait_ms", "text_input", "payload", "priority")
 _WAITS = ("delay", "tool_wait_ms")
-_FROM_ARRIVAL = "delays and waits on tools count from when the request before arrived, not from its end"
 _WHOLE = "input_length is taken for the whole prompt, earlier turns included (--delta if it is the new part)"
 _DELTA = "prompts of later turns get the tokens of the turns before added, as asked"
 _URGENCY = "a smaller priority is more urgent, as in vLLM"
@@ -45,7 +45,7 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
     names = Names(_TIME if timed else None, _PROMPT, _OUTPUT)
     found = _rows(source, _Turns(delta=options.delta), tokenizer)
     columns = gather(source, options, names, found, unit=MS, keep=kept.keep)
-    said = [_FROM_ARRIVAL] if any(sample.has(wait) for wait in _WAITS) else []
+    said: list[str] = []
     if kept.sessions.known:
         said.append(_DELTA if options.delta else _WHOLE)
     if kept.estimated:
@@ -60,6 +60,7 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
     else:
         estimated = kept.estimated and tokenizer.estimated
         workload = kept.sessions.workload(columns, format, assumed=said, estimated=estimated)
+    workload = kept.following.joined(workload, columns)
     urgency = columns.urgency(kept.priority)
     if urgency is None:
         return workload
@@ -71,6 +72,7 @@ class _Kept:
     """What the rows that are used say about prefix identity and urgency."""
 
     sessions: Sessions = field(default_factory=Sessions)
+    following: Following = field(default_factory=Following)
     block_ids: BlockIds = field(default_factory=BlockIds)
     chains: TokenChains = field(default_factory=TokenChains)
     priority: list[object] = field(default_factory=list)
@@ -81,7 +83,14 @@ class _Kept:
     def keep(self, row: Row) -> None:
         record, tokens = row.more
         ids, size = record.get(_IDS), record.get("block_size")
-        self.sessions.add([_key(record.get("session_id"))])
+        session, request = _key(record.get("session_id")), _key(record.get("request_id"))
+        self.sessions.add([session])
+        self.following.add(
+            Decimal(str(row.time)) if row.time is not None else Decimal(0),
+            known_as=[key for key in (session, request) if key is not None],
+            after=_awaited(record),
+            wait_ns=-1 if _decimal(record.get(_TIME)) is not None else round(_wait(record) * MS),
+        )
         self.block_ids.add([ids])
         self.chains.add(tokens)
         self.priority.append(record.get("priority"))
@@ -103,12 +112,10 @@ class _Turns:
         session, request = _key(record.get("session_id")), _key(record.get("request_id"))
         time = _decimal(record.get(_TIME))
         if time is None:
-            awaited = [self._last.get(key) for key in (*_keys(record.get("wait_for")), session)]
-            waits = [_decimal(record.get(wait)) for wait in _WAITS]
-            start = max((at for at in awaited if at is not None), default=None)
-            if start is None and not any(wait is not None for wait in waits):
+            start = max((self._last[key] for key in _awaited(record) if key in self._last), default=None)
+            if start is None and all(_decimal(record.get(wait)) is None for wait in _WAITS):
                 return None
-            time = (start or Decimal(0)) + sum((wait for wait in waits if wait is not None), Decimal(0))
+            time = (start or Decimal(0)) + _wait(record)
         for key in (session, request):
             if key is not None:
                 self._last[key] = time
@@ -148,6 +155,17 @@ def _text(record: Record) -> str:
 
 def _key(value: object) -> str | None:
     return str(value) if isinstance(value, str | int) and value != "" else None
+
+
+def _awaited(record: Record) -> list[str | None]:
+    """Keys of the requests whose ends a row waits for."""
+    return [*_keys(record.get("wait_for")), _key(record.get("session_id"))]
+
+
+def _wait(record: Record) -> Decimal:
+    """Milliseconds from their end on."""
+    waits = (_decimal(record.get(wait)) for wait in _WAITS)
+    return sum((wait for wait in waits if wait is not None), Decimal(0))
 
 
 def _keys(value: object) -> list[str | None]:

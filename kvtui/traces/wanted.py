@@ -29,4 +29,7 @@ class Wanted(TypedDict, total=False):
     sample: float | None  # share of the requests, drawn at random
     scale_rate: float | None  # how many times faster requests arrive
     shuffle_seed: int | None  # requests trade places, arrivals stay
+    turns: str | None  # "recorded" times, or "closed": sent when the turn before has ended
+    think_s: float | None  # seconds between an answer and the next turn, in closed loops
+    clients: int | None  # so many hold a conversation each and then the next, whatever the arrivals
     seed: int  # of gaps and sampling

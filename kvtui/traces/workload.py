@@ -50,6 +50,10 @@ class Workload:
     timed: bool = True  # whether arrivals are known, or made from a rate
     origin_ns: int = 0  # of the first arrival, on the clock of the trace
     estimated: bool = False  # whether tokens are estimated from text
+    follows: Ints | None = None  # the request whose end comes before, as a place in these columns; -1 = none
+    waits_ns: Ints | None = None  # from that end to this request, where `follows` names one; -1 = unknown
+    closed: bool = False  # whether requests that follow one are sent by its end, not at their arrival
+    clients: int = 0  # who send a conversation each and then the next, whatever the arrivals; 0 = nobody
 
     def __len__(self) -> int:
         return len(self.arrival_ns)
@@ -85,6 +89,8 @@ class Workload:
             chain=self.chain[:end],
             chain_start=self.chain_start[: count + 1] if self.unit else self.chain_start,
             identified=self.identified[:count],
+            follows=None if self.follows is None else self.follows[:count],
+            waits_ns=None if self.waits_ns is None else self.waits_ns[:count],
         )
 
     def take(self, rows: Ints, arrival_ns: Ints) -> Workload:
@@ -98,6 +104,8 @@ class Workload:
             line=self.line[rows],
             priority=None if self.priority is None else self.priority[rows],
             origin_ns=self.origin_ns + first,
+            follows=self._followed(rows),
+            waits_ns=None if self.waits_ns is None else self.waits_ns[rows],
         )
         if not self.unit:
             return part
@@ -105,3 +113,11 @@ class Workload:
         start = np.concatenate(([0], np.cumsum(length)))
         chain = self.chain[np.repeat(begin - start[:-1], length) + np.arange(start[-1])]
         return replace(part, chain=chain, chain_start=start, identified=self.identified[rows])
+
+    def _followed(self, rows: Ints) -> Ints | None:
+        """`follows` for some rows: who follows a request that is gone follows none."""
+        if self.follows is None:
+            return None
+        place = np.full(len(self) + 1, -1, np.int64)  # the last one stands for none
+        place[rows] = np.arange(len(rows))
+        return place[self.follows[rows]]
