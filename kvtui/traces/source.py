@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import os
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,28 +14,25 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kvtui.errors import TraceError
+from kvtui.traces.packing import is_packed, unpacked
 
 STDIN = "-"
 LOOK = 1 << 16  # bytes that are enough to tell text from something else
 _BLOCK = 1 << 20
 
 _UTF8_BOM = b"\xef\xbb\xbf"
-_GZIP = b"\x1f\x8b"
 _TEXT_CONTROLS = {0x09, 0x0A, 0x0C, 0x0D, 0x1B}
-_SUFFIXES = {".gz", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"}
+_PACKED = {".gz", ".bz2", ".xz", ".zst"}
+_SUFFIXES = _PACKED | {".parquet", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"}
 
 # What a file starts with, what that is, and what to do about it.
 _CONTAINERS = (
     (b"PK\x03\x04", "a zip archive", "unpack it and open the file inside"),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unpack it with 'zstd -d', or pipe it in with 'zstdcat'"),
-    (b"BZh", "compressed with bzip2", "unpack it with 'bunzip2'"),
-    (b"\xfd7zXZ\x00", "compressed with xz", "unpack it with 'unxz'"),
+    (b"\x1f\x8b", "compressed twice", "unpack it once"),
+    (b"\x28\xb5\x2f\xfd", "compressed twice", "unpack it once"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", "unpack it and open the file inside"),
-    (b"PAR1", "a Parquet file", "save its columns as CSV or JSON Lines"),
     (b"ARROW1", "an Arrow file", "save its columns as CSV or JSON Lines"),
     (b"version https://git-lfs", "a Git LFS pointer, not the data", "fetch the data with 'git lfs pull'"),
-    (b"\xff\xfe", "UTF-16 text", "convert it with 'iconv -f UTF-16 -t UTF-8'"),
-    (b"\xfe\xff", "UTF-16 text", "convert it with 'iconv -f UTF-16 -t UTF-8'"),
 )
 
 
@@ -77,12 +72,12 @@ class Source:
         with _opened(self.label, self.raw) as stream:
             total = stream.seek(0, os.SEEK_END)
             stream.seek(0)
-            unpacked = _unpacked(stream, label=self.label)
-            first = unpacked(size).removeprefix(_UTF8_BOM)
+            read = unpacked(stream, label=self.label)
+            first = read(size).removeprefix(_UTF8_BOM)
             while first:
                 self.progress(stream.tell(), total)
                 yield first
-                first = unpacked(size)
+                first = read(size)
 
     def error(self, message: str, *, line: int | None = None, hint: str | None = None) -> TraceError:
         return TraceError(message, path=self.label, line=line, hint=hint)
@@ -96,7 +91,7 @@ def open_source(where: str, *, progress: Progress | None = None) -> Source:
     label = "standard input" if where == STDIN else where
     raw = _read_stdin() if where == STDIN else None
     with _opened(where, raw) as stream:
-        head = _unpacked(stream, label=label)(LOOK + len(_UTF8_BOM)).removeprefix(_UTF8_BOM)[:LOOK]
+        head = unpacked(stream, label=label)(LOOK + len(_UTF8_BOM)).removeprefix(_UTF8_BOM)[:LOOK]
     source = Source(label, _short(where), head, raw, progress or silent)
     if not head.strip() and not any(block.strip() for block in source.blocks()):
         raise TraceError("the file is empty.", path=label, hint="check that it was written and copied whole")
@@ -118,7 +113,10 @@ def _read_stdin() -> bytes:
         raise TraceError(
             "nothing is piped in.", path="standard input", hint="for example: zcat trace.csv.gz | kvtui -"
         )
-    return sys.stdin.buffer.read()
+    begun = sys.stdin.buffer.read(LOOK)
+    if not is_packed(begun):
+        _refuse_what_is_not_text(begun, label="standard input")  # now: it may have no end
+    return begun + sys.stdin.buffer.read()
 
 
 @contextmanager
@@ -155,26 +153,6 @@ def _nearby(where: str) -> str:
     return f"did you mean {path.parent / close[0]}?" if close else "check the path"
 
 
-def _unpacked(stream: BinaryIO, *, label: str) -> Callable[[int], bytes]:
-    """A function that reads on in `stream`, unpacking what is gzip."""
-    packed = stream.read(len(_GZIP)) == _GZIP
-    stream.seek(0)
-    if not packed:
-        return stream.read
-    plain = gzip.GzipFile(fileobj=stream)
-
-    def read(size: int) -> bytes:
-        try:
-            return plain.read(size)
-        except EOFError:
-            what = "the gzip data is cut off."
-        except (OSError, zlib.error) as error:
-            what = f"the gzip data is damaged ({error})."
-        raise TraceError(what, path=label, hint="copy or download the file again")
-
-    return read
-
-
 def _refuse_what_is_not_text(head: bytes, *, label: str) -> None:
     for magic, what, remedy in _CONTAINERS:
         if head.startswith(magic):
@@ -187,5 +165,5 @@ def _refuse_what_is_not_text(head: bytes, *, label: str) -> None:
         raise TraceError(
             "this is a binary file, not a text trace.",
             path=label,
-            hint="kvtui reads CSV, JSON and JSON Lines, plain or gzip",
+            hint="kvtui reads CSV, JSON, JSON Lines and Parquet, plain or packed (gzip, bzip2, xz, zstd)",
         )
