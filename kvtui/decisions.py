@@ -66,7 +66,7 @@ def prepare(
     rows = rows_of(lines, config)
     manager = _manager(config, rules, block_size)
     engine = Engine(
-        workload_of(rows, block_size),
+        workload_of(rows, 1 if rules.speculation.keyed_ahead else block_size),
         rules,
         manager,
         StepClock(),

@@ -61,16 +61,16 @@ def _outputs(id: str, source: dict[str, Any]) -> list[Token]:
     return tokens
 
 
-def workload_of(rows: Sequence[Row], block_size: int) -> Workload:
-    """The rows as columns; equal prefixes of blocks, generated tokens included, get equal chain ids."""
+def workload_of(rows: Sequence[Row], unit: int) -> Workload:
+    """The rows as columns; equal prefixes of units of tokens, generated or not, get equal chain ids."""
     ids: dict[tuple[object, ...], int] = {}
     chain: list[int] = []
     starts = [0]
     for row in rows:
         tokens = row.tokens + row.outputs
         parent: object = ("salt", row.source.get("cache_salt"))
-        for at in range(0, len(tokens) - block_size + 1, block_size):
-            parent = ids.setdefault((parent, *tokens[at : at + block_size]), len(ids))
+        for at in range(0, len(tokens) - unit + 1, unit):
+            parent = ids.setdefault((parent, *tokens[at : at + unit]), len(ids))
             chain.append(parent)
         starts.append(len(chain))
     bounds = np.array(starts, np.int64)
@@ -82,10 +82,10 @@ def workload_of(rows: Sequence[Row], block_size: int) -> Workload:
         output=np.array([r.source["output_tokens"] for r in rows], np.int64),
         line=np.array([r.line + 1 for r in rows], np.int64),
         priority=np.array([r.source.get("priority", 0) for r in rows], np.int64),
-        unit=block_size,
+        unit=unit,
         chain=np.array(chain, np.int64),
         chain_start=bounds,
-        identified=(bounds[1:] - bounds[:-1]) * block_size,
+        identified=(bounds[1:] - bounds[:-1]) * unit,
     )
 
 

@@ -120,7 +120,8 @@ class Engine:
         self.stuck = False
         self.results = Results(len(workload))
         self.known = 0  # requests that have arrived
-        self._keys = BlockKeys(workload, manager.block_size) if manager.prefix_cache else None
+        ahead = rules.speculation.keyed_ahead
+        self._keys = BlockKeys(workload, manager.block_size, ahead=ahead) if manager.prefix_cache else None
         closed = workload.closed or workload.clients
         self._loop = ClosedLoop(Turns(workload)) if closed else None
         self._coming = self._loop or Arrivals(workload)

@@ -42,12 +42,13 @@ class ExplicitScheduler(Scheduler):
         self._speculation = rules.speculation
         self._depth = 2 if rules.async_scheduling else 1  # batches in flight
         self._flight: deque[list[Answer]] = deque()
-        self._aside: list[Request] = []  # heads of the queue whose last token is still in flight
+        self._aside: list[Request] = []  # heads of the queue that have to wait and hold nobody up
         # Of the step that is being scheduled:
         self._inputs = 0  # tokens left in the batch, the drafter's included
         self._drafts: dict[Request, int] = {}  # to be verified
         self._prompting = False  # a request in mid-prompt is served
         self._served = False  # running requests are served
+        self._unready = False  # a chunk of the head would leave the drafter too little to read ahead
         # Of the answers that come in, see `Plan`:
         self._rejected: dict[Request, int] = {}
         self._lengths: dict[Request, int] = {}
@@ -104,12 +105,13 @@ class ExplicitScheduler(Scheduler):
         if not answer.generates:
             return
         right = self._verified(answer, stale) if answer.drafts else 0
+        awaited = request.placeholders > 0
         self._emitted(plan, request, 1 + right, stale)
         if not self.rules.async_scheduling:
             most = self._speculation.tokens
             request.drafts = min(self._drafter.drafted(request, most), most)
-        elif request.phase is Phase.RUNNING:
-            self._publish(request, request.computed - request.placeholders)
+        if request.phase is Phase.RUNNING:
+            self._certain(request, awaited)
         request.yields += 1
         if request.generated >= request.output:
             self._end_one(request)
@@ -132,6 +134,9 @@ class ExplicitScheduler(Scheduler):
     def _emitted(self, plan: Plan, request: Request, tokens: int, stale: bool) -> None:
         """Tokens come in; those behind the last one count for nothing."""
         came = min(tokens, request.output - request.generated)
+        if self.rules.release.hash_ahead and came < tokens and not stale:
+            request.computed -= tokens - came
+            self._rejected[request] = self._rejected.get(request, 0) + tokens - came
         if came:
             request.generated += came
             plan.tokens += came
@@ -140,7 +145,16 @@ class ExplicitScheduler(Scheduler):
             if came != 1:
                 self._lengths[request] = came
         if not stale:
-            request.placeholders -= min(came, request.placeholders)
+            resolved = tokens if self.rules.release.hash_ahead else came
+            request.placeholders -= min(resolved, request.placeholders)
+
+    def _certain(self, request: Request, awaited: bool) -> None:
+        """What is known for certain, now that an answer is there, can be found by others."""
+        if not self.rules.release.hash_ahead:
+            if self.rules.async_scheduling:
+                self._publish(request, request.computed - request.placeholders)
+        elif awaited or self._speculation.tokens:
+            self._publish(request, request.computed - request.inflight)
 
     def _end_one(self, request: Request) -> None:
         if request.phase is Phase.RUNNING:
@@ -155,7 +169,7 @@ class ExplicitScheduler(Scheduler):
     # ---- the passes
 
     def full_step(self) -> Plan:
-        self._inputs = self.rules.max_num_batched_tokens
+        self._inputs = self.rules.batch_tokens
         self._drafts = {}
         self._prompting = False
         return super().full_step()
@@ -192,9 +206,9 @@ class ExplicitScheduler(Scheduler):
         return max(n - (ahead - rest) if 0 < rest < ahead else n, 0)
 
     def _publish(self, request: Request, upto: int) -> None:
-        if upto > request.cached:
+        if upto > request.cached or self._speculation.keyed_ahead:
             self.manager.register(request, request.cached, upto)
-            request.cached = upto
+            request.cached = max(request.cached, upto)
 
     def _content(self, request: Request, given: int = 0) -> int:
         return request.cached
@@ -230,7 +244,16 @@ class ExplicitScheduler(Scheduler):
         want = capped(want, cap)
         if want > room and not self.rules.enable_chunked_prefill:
             return 0
-        return self._short_of_end(request, hit, min(want, room))
+        tokens = self._short_of_end(request, hit, min(want, room))
+        self._unready = not tokens
+        return tokens
+
+    def _stands_aside(self) -> bool:
+        if not (self._unready and self.rules.release.go_on):
+            return False
+        self._unready = False
+        self._aside.append(self.waiting.pop())
+        return True
 
     def _take_in(self, plan: Plan, request: Request, hit: int, tokens: int) -> None:
         super()._take_in(plan, request, hit, tokens)

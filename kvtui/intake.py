@@ -55,13 +55,17 @@ class Arrivals:
 
 
 class BlockKeys:
-    """Keys of the leading blocks that two requests of a workload can meet, for one block size."""
+    """Keys of the leading blocks that two requests of a workload can meet, for one block size. A key names
+    the prefix up to the end of its block, and `ahead` tokens more."""
 
-    def __init__(self, workload: Workload, block_size: int) -> None:
+    def __init__(self, workload: Workload, block_size: int, *, ahead: int = 0) -> None:
         self._workload = workload
         self._block_size = block_size
-        shared = workload.shared_units * workload.unit
-        self._blocks = np.minimum(shared, workload.identified) // block_size if workload.unit else None
+        self._ahead = ahead
+        self._blocks = None
+        if workload.unit:
+            shared = np.minimum(workload.shared_units * workload.unit, workload.identified)
+            self._blocks = np.maximum(shared - ahead, 0) // block_size
 
     def of(self, number: int) -> list[int]:
         """Keys of request `number`, one a block; empty where it shares nothing."""
@@ -69,8 +73,9 @@ class BlockKeys:
             return []
         workload = self._workload
         at = np.arange(blocks, dtype=np.int64)
-        # Block i ends with token (i + 1) * size: the chain id of that token's unit names the whole prefix.
-        units = ((at + 1) * self._block_size - 1) // workload.unit + workload.chain_start[number]
+        # Block i ends before token (i + 1) * size: the chain id of its last unit names the whole prefix.
+        last = (at + 1) * self._block_size + self._ahead - 1
+        units = last // workload.unit + workload.chain_start[number]
         keys: list[int] = ((workload.chain[units] << KEY_BITS) | at).tolist()
         return keys
 

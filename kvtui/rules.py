@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kvtui.errors import ConfigError
 from kvtui.speculation import Speculation
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """The switches that turn one vLLM release's decisions into another's."""
 
     name: str
-    lifo: bool  # freed blocks without content go to the front of the free queue
-    reserve_full: bool  # admission can check the whole known length
-    watermark: bool  # the watermark option exists
-    count_at_admission: bool  # prefix counters move when a request is admitted, not at every look-up
-    lone_prefill: bool  # a lone request is not capped; adaptive cap and max_num_active_seqs exist
+    scheduled_budget: bool = False  # max_num_scheduled_tokens exists: the budget in place of the batch's
+    reserve_full: bool = False  # admission can check the whole known length
+    lifo: bool = False  # freed blocks without content go to the front of the free queue
+    watermark: bool = False  # the watermark option exists
+    batch_budget: bool = False  # max_num_batched_tokens is a limit too, whatever the budget
+    count_at_admission: bool = False  # prefix counters move at an admission, not at every look-up
+    lone_prefill: bool = False  # a lone request is not capped; adaptive cap and max_num_active_seqs exist
+    go_on: bool = False  # who cannot go on for reasons of its own does not hold up those behind it
+    hash_ahead: bool = False  # keys cover what a drafter read behind a block; answers are cached at once
 
 
-RELEASES = {
-    r.name: r
-    for r in (
-        Release("0.12", False, False, False, False, False),
-        Release("0.16", False, False, False, False, False),
-        Release("0.20", False, True, False, False, False),
-        Release("0.24", True, True, True, False, False),
-        Release("0.28", True, True, True, True, False),
-        Release("0.32", True, True, True, True, True),
-    )
-}
-NEWEST = "0.32"
+def _releases() -> dict[str, Release]:
+    """Each release is the one before it with some switches turned."""
+    turned = {
+        "0.12": (),
+        "0.16": (),
+        "0.20": ("scheduled_budget", "reserve_full"),
+        "0.24": ("lifo", "watermark"),
+        "0.28": ("batch_budget", "count_at_admission"),
+        "0.32": ("lone_prefill",),
+        "0.33": ("go_on", "hash_ahead"),
+    }
+    last, releases = Release(name=""), {}
+    for name, switches in turned.items():
+        last = releases[name] = replace(last, name=name, **dict.fromkeys(switches, True))
+    return releases
+
+
+RELEASES = _releases()
+NEWEST = "0.33"
+DRAFTING = ("0.32", "0.33")  # releases whose rules of speculative decoding are known
 
 
 def release(name: str) -> Release:
-    """The switches of a vLLM release by its minor version, e.g. "0.32"."""
+    """The switches of a vLLM release by its minor version, e.g. "0.33"."""
     try:
         return RELEASES[name]
     except KeyError:
@@ -69,10 +81,10 @@ class Rules:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.policy not in ("fcfs", "priority"):
             raise ConfigError(f"no policy {self.policy!r}", hint="fcfs or priority")
-        if self.speculation.method is not None and self.release.name != NEWEST:
+        if self.speculation.method is not None and self.release.name not in DRAFTING:
             raise ConfigError(
                 f"speculative decoding by the rules of vLLM {self.release.name} is not known",
-                hint=f"use those of {NEWEST}",
+                hint=f"use those of {' or '.join(DRAFTING)}",
             )
         if not self.acceptance or not all(0 <= rate <= 1 for rate in self.acceptance):
             raise ConfigError(f"acceptance {self.acceptance} is not a share of the drafts from 0 to 1")
@@ -82,9 +94,15 @@ class Rules:
     @property
     def token_budget(self) -> int:
         """Tokens a step may compute."""
-        if self.max_num_scheduled_tokens is None:
-            return self.max_num_batched_tokens
-        return min(self.max_num_scheduled_tokens, self.max_num_batched_tokens)
+        batch, budget = self.max_num_batched_tokens, self.max_num_scheduled_tokens
+        if budget is None or not self.release.scheduled_budget:
+            return batch
+        return min(budget, batch) if self.release.batch_budget else budget
+
+    @property
+    def batch_tokens(self) -> int:
+        """Tokens a step may bring to the model, the drafter's included."""
+        return self.max_num_batched_tokens if self.release.batch_budget else self.token_budget
 
     @property
     def running_limit(self) -> int:
@@ -101,7 +119,8 @@ class Rules:
     @property
     def speculation(self) -> Speculation:
         """The drafter; without one, one of no tokens."""
-        return Speculation(self.spec_method, self.num_speculative_tokens if self.spec_method else 0)
+        drafts = self.num_speculative_tokens if self.spec_method else 0
+        return Speculation(self.spec_method, drafts, hash_ahead=self.release.hash_ahead)
 
     @property
     def reserve_full(self) -> bool:

@@ -215,6 +215,8 @@ class Scheduler:
                 if victim is request:
                     break
             if request.order < 0:
+                if self.rules.release.go_on and self.rules.policy == "priority":
+                    continue  # those behind it are more urgent
                 break
             self._scheduled(request, stored, n)
             served[request] = n
@@ -264,6 +266,8 @@ class Scheduler:
             if not rules.release.count_at_admission:
                 self._count(request, hit)
             tokens = self._first_chunk(request, hit, cap, left)
+            if not tokens and self._stands_aside():
+                continue
             if not tokens:
                 # Refused for budget: later steps differ only if somebody's chunk used some of it.
                 self._blocked = not plan.prefill
@@ -285,6 +289,10 @@ class Scheduler:
         """Tokens for a request that could be admitted with `hit` tokens; 0 = it has to wait."""
         tokens = capped(request.known - hit, cap)
         return min(tokens, left) if self.rules.enable_chunked_prefill or tokens <= left else 0
+
+    def _stands_aside(self) -> bool:
+        """Whether the head of the queue, which got nothing, has let those behind it go first."""
+        return False
 
     def _take_in(self, plan: Plan, request: Request, hit: int, tokens: int) -> None:
         """From the queue into the batch."""

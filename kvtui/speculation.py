@@ -21,6 +21,7 @@ class Speculation:
 
     method: str | None = None
     tokens: int = 0
+    hash_ahead: bool = False  # as vLLM does from 0.33 on, see `Release`
 
     def __post_init__(self) -> None:
         if self.method is not None and self.method not in METHODS:
@@ -40,6 +41,8 @@ class Speculation:
         """Tokens of the batch that every scheduled request leaves to the drafter."""
         if self.method == "draft_model":
             return 1
+        if self.method == "dflash" and self.hash_ahead:
+            return 0
         return self.tokens if self.method in ("pard", "dflash") else 0
 
     @property
@@ -57,7 +60,12 @@ class Speculation:
     @property
     def hidden_states(self) -> bool:
         """Whether a hit has to be proven one block further than it counts."""
-        return self.method in HIDDEN_STATES
+        return self.method in HIDDEN_STATES and not self.hash_ahead
+
+    @property
+    def keyed_ahead(self) -> int:
+        """Tokens behind a block that its key covers too: its drafter has read them."""
+        return self.reads_ahead if self.hash_ahead and self.method != "dflash" else 0
 
 
 class DraftModel(Protocol):

@@ -97,7 +97,7 @@ def gpus() -> None:
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("trace_file", metavar="TRACE", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A new .jsonl[.gz]")
-@click.option("--vllm", default=None, metavar="RELEASE", help="Rules of this release (0.32).")
+@click.option("--vllm", default=None, metavar="RELEASE", help="Rules of this release (0.33).")
 def decisions(config: Path, trace_file: Path, output: Path, vllm: str | None) -> None:
     """Write the engine's decisions for a recorded case, one JSON object a step.
 

@@ -80,7 +80,7 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     "--acceptance", default="0.7", show_default=True, metavar="X[,X...]", help="By position of a draft."
 )
 @click.option(
-    "--vllm", metavar="RELEASE", help="Rules of this vLLM release: 0.12, 0.16, 0.20, 0.24, 0.28, 0.32."
+    "--vllm", metavar="RELEASE", help="Rules of this vLLM release: 0.12, 0.16, 0.20, 0.24, 0.28, 0.32, 0.33."
 )
 @trace_options
 @click.option(

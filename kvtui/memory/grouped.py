@@ -1,6 +1,7 @@
 """Paged KV memory for models whose layers differ, and for speculation: several block tables, one pool.
 
-By the rules of vLLM 0.32. Every full block that others could use has a key, private ones a key of their own.
+By the rules of vLLM 0.32 and 0.33. Every full block that others could use has a key, private ones a key of
+their own.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class GroupedMemoryManager:
         )
         self._unit = math.gcd(*(g.size for g in self.groups))  # tokens a hash
         self._lookahead = rules.speculation.lookahead
+        self._ahead = rules.speculation.keyed_ahead
         self._max_len = rules.max_model_len
 
     # ---- asking
@@ -114,7 +116,7 @@ class GroupedMemoryManager:
         """The longest prefix that all groups hold; at least one known token stays to be computed."""
         if not self.prefix_cache or request.skip_lookup:
             return NO_HITS
-        hashed = request.known - request.known % self._unit
+        hashed = self._hashed(request)
 
         def find(group: int, at: int) -> int | None:
             end = (at + 1) * self.groups[group].size
@@ -200,7 +202,7 @@ class GroupedMemoryManager:
             return
         retention = self._retention
         for at, (group, table) in enumerate(zip(self.groups, request.tables, strict=True)):
-            tokens = retention.offered(group, min(upto, request.known))
+            tokens = min(retention.offered(group, min(upto, request.known)), self._hashed(request))
             first, last = request.offered[at], tokens // group.size
             names = [n for n in retention.kept(group, request, first, last) if table[n]]
             for n in names:
@@ -236,6 +238,11 @@ class GroupedMemoryManager:
     def _slots(self, tokens: int) -> int:
         """Slots a request must have to compute so many tokens."""
         return min(tokens + self._lookahead, self._max_len)
+
+    def _hashed(self, request: Request) -> int:
+        """Leading tokens in blocks that have a key."""
+        known = max(request.known - self._ahead, 0)
+        return known - known % self._unit
 
     def _key(self, request: Request, group: int, end: int) -> int:
         """Key of the block of a group that ends with token `end`."""

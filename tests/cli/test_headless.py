@@ -257,7 +257,7 @@ def test_json_without_headless_is_refused() -> None:
         (["--no-such-option"], "--no-such-option"),
         (["--no-chunked-prefill", "--max-num-batched-tokens", "100"], "without chunked prefill"),
         (["--speed", "fast"], "--speed"),
-        (["--vllm", "0.99"], "0.32"),
+        (["--vllm", "0.99"], "0.33"),
         (["--spec-method", "crystal-ball"], "no drafter"),
         (["--acceptance", "high"], "shares from 0 to 1"),
         (["--until", "nan"], "0 or more"),

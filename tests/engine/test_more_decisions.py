@@ -5,34 +5,34 @@ from __future__ import annotations
 import pytest
 
 from kvtui.decisions import decide
+from kvtui.rules import DRAFTING
 from tests.shared import needs_shared
 from tests.vllm.compare import difference
 from tests.vllm.more_cases import CASES, read
 from tests.vllm.more_worlds import KINDS, more_world
+from tests.vllm.simulator import simulated, within_reach
 from tests.vllm.worlds import world
 
-SEEDS = range(40)
+SEEDS = range(30)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_recorded_case(name: str) -> None:
     world, recorded = read(name)
-    assert difference(recorded, decide(*world)) is None
+    assert difference(recorded, decide(*world, vllm="0.32")) is None
 
 
 @needs_shared
+@pytest.mark.parametrize("release", DRAFTING)
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_random_worlds(kind: str, asynchronous: bool) -> None:
-    from tests.vllm.plain.simulator import Sim
-
+def test_random_worlds(kind: str, asynchronous: bool, release: str) -> None:
     preempted = 0
     for seed in SEEDS:
-        config, lines = more_world(seed, kind, asynchronous=asynchronous)
-        config.pop("record_free_queue", None)
-        config["max_steps"] = 100
-        theirs = list(Sim(config, lines).run())
-        assert difference(theirs, decide(config, lines)) is None, f"seed {seed}"
+        world = within_reach(more_world(seed, kind, asynchronous=asynchronous), release)
+        world[0]["max_steps"] = 100
+        theirs = list(simulated(world, release))
+        assert difference(theirs, decide(*world, vllm=release)) is None, f"seed {seed}"
         preempted += sum(len(line.get("preempted", ())) for line in theirs)
     assert preempted > 20, "the worlds are too easy"
 
@@ -40,16 +40,13 @@ def test_random_worlds(kind: str, asynchronous: bool) -> None:
 @needs_shared
 def test_asynchronous_worlds_without_drafts() -> None:
     """One block table and no drafts: the manager of the fast lanes under the explicit scheduler."""
-    from tests.vllm.simulator import reference_simulator
-
-    simulator = reference_simulator()
-    for seed in SEEDS:
-        config, lines = world(seed, asynchronous=True)
-        config.pop("record_free_queue", None)
-        config["max_num_scheduled_tokens"] = None
-        config["max_steps"] = 100
-        theirs = simulator.Sim(config, lines).run()
-        assert difference(theirs, decide(config, lines)) is None, f"seed {seed}"
+    for release in DRAFTING:
+        for seed in SEEDS:
+            made = within_reach(world(seed, asynchronous=True), release)
+            made[0]["max_num_scheduled_tokens"] = None
+            made[0]["max_steps"] = 100
+            theirs = simulated(made, release)
+            assert difference(theirs, decide(*made, vllm=release)) is None, f"{release}, seed {seed}"
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

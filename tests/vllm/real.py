@@ -37,6 +37,14 @@ def why_not(oracle: Path = ORACLE) -> str | None:
     )
 
 
+Recording = list[dict[str, Any]]
+
+
+def release_of(version: str) -> str:
+    """The release by whose rules a version of vLLM decides."""
+    return ".".join(version.split(".")[:2])
+
+
 class Refused(Exception):
     """vLLM does not accept the configuration."""
 
@@ -59,7 +67,7 @@ class RealScheduler:
         self.version: str = self._read()["vllm"]
         self.seconds = 0.0  # spent in the scheduler by the last case
 
-    def record(self, config: dict[str, Any], lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def record(self, config: dict[str, Any], lines: list[dict[str, Any]]) -> Recording:
         """The decisions of a case, one object a step."""
         assert self._process.stdin is not None
         print(json.dumps({"config": config, "lines": lines}), file=self._process.stdin, flush=True)
@@ -67,7 +75,7 @@ class RealScheduler:
         if "error" in reply:
             raise Refused(reply["error"])
         self.seconds = reply["seconds"]
-        decisions: list[dict[str, Any]] = reply["decisions"]
+        decisions: Recording = reply["decisions"]
         return decisions
 
     def _read(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from tests.shared import needs_shared
 from tests.vllm.compare import difference
 from tests.vllm.more_cases import CASES, read
-from tests.vllm.real import MORE_ORACLE, RealScheduler, why_not
+from tests.vllm.real import MORE_ORACLE, RealScheduler, release_of, why_not
 
 REASON = why_not()
 
@@ -43,4 +43,6 @@ def test_plain_simulator(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_real_scheduler(real: RealScheduler, name: str) -> None:
     world, decisions = read(name)
+    if release_of(real.version) != "0.32":
+        pytest.skip(f"the recordings are of vLLM 0.32, this is {real.version}")
     assert difference(real.record(*world), decisions) is None

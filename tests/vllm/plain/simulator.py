@@ -3,7 +3,7 @@
 It stands on the reference simulator (which lies beside the shared oracle) and is checked against the real
 scheduler: the recordings in `test_more.py`, thousands of random worlds with `python -m tests.vllm.campaign
 --reference --kind spec`. Where vLLM is not installed it is a quick second oracle. Formats: `oracle_more.py`.
-Rules of vLLM 0.32.
+Rules of vLLM 0.32, or of 0.33 when asked.
 """
 
 from __future__ import annotations
