@@ -3,7 +3,8 @@
 KvtuiError
 ├── ConfigError          an option, a lane, a model or a GPU that makes no sense
 │   └── DoesNotFit       the model leaves no room for KV memory
-└── TraceError           a file that cannot be read as a request trace
+├── TraceError           a file that cannot be read as a request trace
+└── RecordingError       a file that cannot be read or written as a recording
 """
 
 from __future__ import annotations
@@ -38,3 +39,7 @@ class TraceError(KvtuiError):
         super().__init__(where + message, hint=hint)
         self.path = path
         self.line = line
+
+
+class RecordingError(KvtuiError):
+    """A recording that cannot be read or written."""

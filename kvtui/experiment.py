@@ -55,6 +55,11 @@ class Lane:
         """Scheduler steps done."""
         return self.engine.scheduler.step
 
+    @property
+    def ended(self) -> int:
+        """Requests that are through, finished or refused."""
+        return self.engine.results.finished + len(self.engine.results.refusals)
+
     def step(self, limit: int = 1) -> bool:
         """At most `limit` scheduler steps in one call; False when nothing is left to do."""
         return self.engine.step(limit)

@@ -109,6 +109,7 @@ class Player:
         *,
         clock: Clock,
         histories: Sequence[History] = (),
+        watch: Callable[[int, Any], None] | None = None,
         wall: Wall = time.perf_counter,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -125,6 +126,7 @@ class Player:
         self._shown: list[tuple[int, Frame] | None] = [None] * len(self.lanes)
         self._trail: deque[tuple[float, int]] = deque()
         self._histories = tuple(histories)
+        self._watch = watch  # is told (number, lane) after every step
         self._furthest = 0
         self._since = wall()
         self._saving = 0.0  # wall time spent on it
@@ -304,6 +306,8 @@ class Player:
         self._steps[lane] += 1
         try:
             self.lanes[lane].step(1)
+            if self._watch is not None:
+                self._watch(lane, self.lanes[lane])
             if self._histories:
                 self._save(lane)
         except Exception as error:  # a broken lane must not stop the others

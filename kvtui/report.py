@@ -16,7 +16,7 @@ from kvtui import __version__
 from kvtui.counters import CounterReader
 from kvtui.experiment import Experiment, Lane
 from kvtui.explicit import ExplicitScheduler
-from kvtui.frame import Counters, Percentiles
+from kvtui.frame import Counters, LaneInfo, Percentiles
 from kvtui.request import Request
 from kvtui.rules import Rules
 from kvtui.traces.info import info
@@ -64,50 +64,58 @@ def _config(experiment: Experiment) -> dict[str, Any]:
 
 def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
     counters = CounterReader(lane.engine).read()
+    total, time_s = len(experiment.workload), seconds(lane.now_ps)
     return {
         "name": lane.info.name,
         "manager": lane.info.manager,
         "lane": lane.spec.options,
         "backend": {"name": "simulated"},
+        **counted(lane.info, counters, total=total, time_s=time_s, steps=lane.step_count),
+        "waiting_for_memory_pct": _waiting(lane),
+        "fits": _fits(experiment, lane),
+        "speculation": _drafts(lane),
+        "busy_s": _round(seconds(lane.engine.meter.time)),
+        "rejections": _rejections(lane),
+        "notes": _notes(experiment, lane, counters),
+    }
+
+
+def counted(info: LaneInfo, counters: Counters, *, total: int, time_s: float, steps: int) -> dict[str, Any]:
+    """What a report says of a lane that any of its frames tells; `total` requests are in the workload."""
+    return {
         "requests": {
-            "total": len(experiment.workload),
+            "total": total,
             "finished": counters.finished,
             "rejected": counters.rejected,
             "unfinished": counters.unfinished,
             "preemptions": counters.preemptions,
         },
         "batch": {"mean": _round(counters.batch_mean), "peak": counters.batch_peak},
-        "kv": _memory(lane, counters),
+        "kv": _memory(info, counters),
         "prefix": _prefix(counters),
         "latency": {
             "ttft_s": _percentiles(counters.ttft),
             "tpot_s": _percentiles(counters.tpot),
             "e2e_s": _percentiles(counters.e2e),
         },
-        "waiting_for_memory_pct": _waiting(lane),
-        "fits": _fits(experiment, lane),
         "throughput": {
             "output_tokens_per_s": _round(counters.output_tokens_per_s),
             "requests_per_s": _round(counters.requests_per_s),
         },
-        "speculation": _drafts(lane),
         "output_tokens": counters.output_tokens,
-        "time_s": _round(seconds(lane.now_ps)),
-        "busy_s": _round(seconds(lane.engine.meter.time)),
-        "steps": lane.engine.scheduler.step,
-        "rejections": _rejections(lane),
-        "notes": _notes(experiment, lane, counters),
+        "time_s": _round(time_s),
+        "steps": steps,
     }
 
 
-def _memory(lane: Lane, counters: Counters) -> dict[str, Any]:
+def _memory(info: LaneInfo, counters: Counters) -> dict[str, Any]:
     """Where KV memory was, weighted by time; the seven shares add up to 100."""
     split = counters.split_mean
     return {
-        "pool_tokens": lane.info.pool_tokens,
-        "pool_bytes": lane.info.pool_bytes,
-        "blocks": lane.info.blocks,
-        "block_size": lane.info.block_size,
+        "pool_tokens": info.pool_tokens,
+        "pool_bytes": info.pool_bytes,
+        "blocks": info.blocks,
+        "block_size": info.block_size,
         "token_states_pct": split.stored,
         "reserved_pct": split.reserved,
         "internal_pct": split.internal,

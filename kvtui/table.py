@@ -34,7 +34,7 @@ ROWS: tuple[Row | None, ...] = (
     ("fit at the maximum", lambda x: f"{x['fits']['max_len']:,}"),
     ("fit at the mean length", lambda x: f"{x['fits']['mean']:,}"),
     ("fit at the p99 length", lambda x: f"{x['fits']['p99']:,}"),
-    ("waited for memory", lambda x: f"{x['waiting_for_memory_pct']:.1f}% of time"),
+    ("waited for memory", lambda x: _of_time(x["waiting_for_memory_pct"])),
     None,
     ("first token p50", lambda x: _time(x["latency"]["ttft_s"]["p50"])),
     ("first token p99", lambda x: _time(x["latency"]["ttft_s"]["p99"])),
@@ -111,6 +111,10 @@ def _rejection(entry: dict[str, Any]) -> str:
 
 def _share(lane: Lane, key: str) -> str:
     return f"{lane['kv'][key]:.1f}%"
+
+
+def _of_time(share: float | None) -> str:
+    return "n/a" if share is None else f"{share:.1f}% of time"
 
 
 def _rate(value: float | None) -> str:

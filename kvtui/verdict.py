@@ -18,7 +18,7 @@ def verdict(lanes: Sequence[Report]) -> str:
     total = base["requests"]["total"]
     if all(x["requests"]["unfinished"] == total for x in lanes) and not any(x["steps"] for x in lanes):
         return "Nothing ran: the run was cut before the first request."
-    refused = [x for x in lanes if x["requests"]["rejected"] > MOST * total]
+    refused = [x for x in lanes if x["requests"]["rejected"] > MOST * total and x["rejections"]]
     if refused:
         return " ".join(_refusal(x) for x in refused)
     if len(lanes) == 1:
@@ -44,7 +44,8 @@ def _comparison(base: Report, other: Report) -> str:
 
 def _limit(lanes: Sequence[Report]) -> str:
     """Whether memory was what held requests back."""
-    if all(x["waiting_for_memory_pct"] < SELDOM for x in lanes):
+    waiting = [x["waiting_for_memory_pct"] for x in lanes]
+    if all(share is not None and share < SELDOM for share in waiting):
         return "Memory was hardly ever the limit: requests seldom waited for it."
     return ""
 

@@ -6,6 +6,7 @@ import click
 
 from kvtui import __version__
 from kvtui.cli.commands import decisions, gpus, models, trace, workloads
+from kvtui.cli.replay import replay
 from kvtui.cli.run import run
 from kvtui.cli.traces import anonymise, convert, synth
 
@@ -42,7 +43,7 @@ def app() -> None:
     """
 
 
-for command in (run, trace, workloads, models, gpus, decisions):
+for command in (run, replay, trace, workloads, models, gpus, decisions):
     app.add_command(command)
 for command in (convert, anonymise, synth):
     trace.add_command(command)

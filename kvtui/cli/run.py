@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvtui.experiment import Experiment, Lane
+    from kvtui.filming import Filming
 
 MOST_BLOCKS = 20_000_000  # each is an entry of a list
 NO_TERMINAL = "no full screen here ({}): the summary instead"
@@ -101,6 +103,10 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 )
 @click.option("--ascii", is_flag=True, help="Draw with ASCII characters only.")
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
+@click.option(
+    "--record", type=click.Path(path_type=Path), metavar="FILE", help="Record it, for kvtui replay."
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 def run(**options: Any) -> int:
     """Replay TRACE (a file, - for standard input, or a bundled workload) on all lanes.
 
@@ -108,21 +114,23 @@ def run(**options: Any) -> int:
     kvtui run chat
     kvtui run trace.csv --headless --json
     kvtui run article --headless
+    kvtui run trace.csv --record run.kvtui
     """
     if options["as_json"] and not options["headless"]:
         raise click.UsageError("--json goes with --headless")
     from kvtui.cli.build import experiment_of
 
     experiment = experiment_of(options)
+    filming = _filming(experiment, options["record"], force=options["force"])
     if options["headless"]:
-        return _headless(experiment, as_json=options["as_json"])
+        return _headless(experiment, filming, as_json=options["as_json"])
     from kvtui.tui.terminal import keys_from_the_terminal, terminal_problem
 
     keys_from_the_terminal()
     problem = terminal_problem()
     if problem:
         print(f"kvtui: {NO_TERMINAL.format(problem)}", file=sys.stderr)
-        return _headless(experiment, as_json=False)
+        return _headless(experiment, filming, as_json=False)
     from kvtui.tui import run as show
 
     return show(
@@ -131,33 +139,49 @@ def run(**options: Any) -> int:
         theme=options["theme"],
         ascii=options["ascii"],
         mouse=not options["no_mouse"],
+        filming=filming,
     )
 
 
-def _headless(experiment: Experiment, *, as_json: bool) -> int:
+def _filming(experiment: Experiment, path: Path | None, *, force: bool) -> Filming | None:
+    if path is None:
+        if force:
+            raise click.UsageError("--force goes with --record")
+        return None
+    from kvtui.filming import Filming
+
+    return Filming(path, experiment, force=force)
+
+
+def _headless(experiment: Experiment, filming: Filming | None, *, as_json: bool) -> int:
     from kvtui import article
     from kvtui.cli.progress import Progress
     from kvtui.report import summary
     from kvtui.table import table
 
-    lanes = experiment.build(watched=False)
+    lanes = experiment.build(watched=filming is not None)
     interrupted = False
     try:
-        _run(lanes, Progress(total=len(experiment.workload)))
+        _run(lanes, Progress(total=len(experiment.workload)), filming)
     except KeyboardInterrupt:
         interrupted = True
         print("kvtui: interrupted; this is how far it came", file=sys.stderr)
     report = summary(experiment, lanes)
     if experiment.workload.name == article.NAME:
         report["article"] = article.report()
+    if filming is not None:
+        filming.finish(report)
+        if filming.problem:
+            print(f"kvtui: the recording ends early: {filming.problem}", file=sys.stderr)
     print(json.dumps(report, indent=2) if as_json else table(report))
     return 130 if interrupted else 0
 
 
-def _run(lanes: Sequence[Lane], progress: Any) -> None:
+def _run(lanes: Sequence[Lane], progress: Any, filming: Filming | None) -> None:
     with progress:
+        if filming is not None:
+            filming.run(lanes, progress.show)
+            return
         for lane in lanes:
             while lane.step(progress.STEPS):
-                progress.show(
-                    lane.info.name, lane.engine.results.finished + len(lane.engine.results.refusals)
-                )
+                progress.show(lane.info.name, lane.ended)

@@ -5,22 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kvtui.experiment import Experiment
+    from kvtui.filming import Filming
+    from kvtui.tui.show import Playable
 
 
 def run(
-    experiment: Experiment,
+    what: Playable,
     *,
     speed: float = 4.0,
     theme: str = "dark",
     ascii: bool = False,
     mouse: bool = True,
+    filming: Filming | None = None,
 ) -> int:
-    """Show an experiment until the user leaves; gives the exit code.
+    """Show an experiment or a recording until the user leaves; gives the exit code.
 
     0 = left by the user, 1 = an error of kvtui itself, 129 = hang-up, 143 = SIGTERM; the terminal is restored
     in every case. `theme` is dark, light or high-contrast; NO_COLOR wins. `speed` is virtual
-    seconds a second, infinity allowed.
+    seconds a second, infinity allowed. `filming` records what is shown.
     """
     import asyncio
 
@@ -31,5 +33,8 @@ def run(
         theme = "none"
     from kvtui.tui.app import KvtuiApp, show
 
-    app = KvtuiApp(experiment, speed=speed, theme=theme, ascii=ascii or ascii_only())
-    return asyncio.run(show(app, mouse=mouse))
+    app = KvtuiApp(what, speed=speed, theme=theme, ascii=ascii or ascii_only(), filming=filming)
+    try:
+        return asyncio.run(show(app, mouse=mouse))
+    finally:
+        app.stage.stop_filming()

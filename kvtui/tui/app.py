@@ -12,10 +12,11 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 
-from kvtui.experiment import Experiment
+from kvtui.filming import Filming
 from kvtui.tui import crash, guard, spanfix
 from kvtui.tui.mainscreen import MainScreen
 from kvtui.tui.screenshot import save
+from kvtui.tui.show import Playable
 from kvtui.tui.stage import Stage
 from kvtui.tui.terminal import view_rate
 from kvtui.tui.themes import palette_of, theme_name, themes
@@ -24,7 +25,7 @@ from kvtui.tui.view.palette import PALETTES, Look
 
 
 class KvtuiApp(App[int]):
-    """Shows one experiment."""
+    """Shows one experiment or recording."""
 
     TITLE = "kvtui"
     CSS_PATH = Path(__file__).with_name("kvtui.tcss")
@@ -37,7 +38,13 @@ class KvtuiApp(App[int]):
     ]
 
     def __init__(
-        self, experiment: Experiment, *, speed: float = 4.0, theme: str = "dark", ascii: bool = False
+        self,
+        what: Playable,
+        *,
+        speed: float = 4.0,
+        theme: str = "dark",
+        ascii: bool = False,
+        filming: Filming | None = None,
     ) -> None:
         # Textual chooses its filter for NO_COLOR here, once: the right one only if it knows about the theme.
         super().__init__(ansi_color=True if theme == "none" else None)
@@ -45,7 +52,7 @@ class KvtuiApp(App[int]):
             self.register_theme(each)
         self.theme = theme_name(theme)
         self._ascii = ascii
-        self.stage = Stage(experiment, speed=speed)
+        self.stage = Stage(what, speed=speed, filming=filming)
         self.main = MainScreen(self.stage, Look(PALETTES[theme], ascii), rate=view_rate())
 
     def get_default_screen(self) -> Screen:

@@ -135,6 +135,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
         assert plan is not None
         width, rows = plan.caption.width - 2 * plan.margin, plan.caption.height
         told = self._narrator.tell(scene, now=now)
+        if self.stage.notice:
+            self._message, self.stage.notice = (self.stage.notice, now + MESSAGE_S), ""
         text, until = self._message
         if text and now < until:
             return [((cut(text, width), WARN),)]
@@ -252,7 +254,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self._begin(self.stage.restart())
 
     def action_manager(self) -> None:
-        self._begin(self.stage.next_manager())
+        words = self.stage.next_manager()
+        tell = self.say if self.stage.recorded else self._begin
+        tell(words)
 
     def action_block_size(self) -> None:
         if self.stage.blocks:

@@ -1,21 +1,21 @@
-"""What is being shown: an experiment, the player that runs it, and the scene of this moment."""
+"""What is being shown: an experiment or a recording, the player that runs it, the scene of this moment."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 
-from kvtui.checkpoints import Checkpoints
 from kvtui.errors import KvtuiError
-from kvtui.experiment import Experiment, Lane
+from kvtui.experiment import Experiment
+from kvtui.filming import Filming
 from kvtui.lanes import LaneSpec, named
 from kvtui.memory.contiguous import RESERVE
 from kvtui.player import BREATH_S, Clock, Player
-from kvtui.report import summary
+from kvtui.tui.show import Playable, Replay, Show, Simulation
 from kvtui.tui.view import formats
-from kvtui.tui.view.scene import Heading, Run, Scene
+from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.timeline import Marks
 from kvtui.units import picoseconds, seconds
 
@@ -23,28 +23,55 @@ SPEEDS: Final = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64
 BLOCK_SIZES: Final = (8, 16, 32, 64, 128)
 FURTHER_S: Final = 0.5  # virtual seconds run at once while looking for an event
 JUST_PS: Final = 1000  # more than is lost where a time goes through floating point seconds
+_FIXED: Final = "This is a recording: what was run cannot be changed."
 NEAR: Final = 0.9  # the part of a speed that has to be reached for it to count as reached
 
 
 class Stage:
     """Builds the lanes, and anew when something is changed; a scene is all that the screen sees of it."""
 
-    def __init__(self, experiment: Experiment, *, speed: float) -> None:
-        self.experiment = experiment
+    def __init__(self, what: Playable, *, speed: float, filming: Filming | None = None) -> None:
+        self.filming = filming
+        self._show: Show = Simulation(what, filming) if isinstance(what, Experiment) else Replay(what)
         self.focus: int | None = None
+        self.notice = ""  # a sentence to be told
         self._held = False
         self._clock = Clock(speed=speed)
         self._known_end: float | None = None  # of a run with these very settings
         self._start()
 
     def _start(self) -> None:
-        lanes = self.experiment.build()
-        self.lanes = tuple(lane.info for lane in lanes)
+        cast = self._show.cast()
+        self.lanes = cast.infos
         self._clock = Clock(speed=self._clock.speed)
-        self.player = Player(lanes, clock=self._clock, histories=[Checkpoints(lane) for lane in lanes])
-        self._marks = Marks(len(lanes))
-        self._heading = _heading(self.experiment)
+        self.player = Player(cast.lanes, clock=self._clock, histories=cast.histories, watch=self._show.watch)
+        self._marks = Marks(len(cast.lanes))
         self._verdict = ""
+
+    @property
+    def experiment(self) -> Experiment:
+        """What is simulated; only where something is."""
+        assert self._show.experiment is not None, "a recording is played"
+        return self._show.experiment
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a recording is played, in which nothing can be changed."""
+        return self._show.experiment is None
+
+    def stop_filming(self) -> None:
+        """Close the recording that is being made, with the report of the run as it stands."""
+        if self.filming is not None and self.filming.on:
+            self.filming.finish(self._show.report(self.player.lanes))
+
+    def _filmed(self) -> bool:
+        """Whether a recording is being made; tells once if it cannot go on."""
+        if self.filming is None:
+            return False
+        if self.filming.problem is not None:
+            self.notice, self.filming = f"The recording ends here: {self.filming.problem}.", None
+            return False
+        return self.filming.on
 
     # ---- what is seen
 
@@ -64,8 +91,10 @@ class Stage:
         if self.run is Run.ENDED:
             self._known_end = time_s
             self._verdict = self._verdict or self._judged()
+            self.stop_filming()
         return Scene(
-            heading=self._heading,
+            heading=self._show.heading,
+            filming=self._filmed(),
             lanes=self.lanes,
             frames=frames,
             time_s=time_s,
@@ -84,8 +113,7 @@ class Stage:
         for info, error in zip(self.lanes, self.player.failures, strict=True):
             if error is not None:
                 return f"{info.title} stopped before its end: {_words(error)}."
-        built = cast("list[Lane]", self.player.lanes)  # the experiment built them
-        return str(summary(self.experiment, built)["verdict"])
+        return str(self._show.report(self.player.lanes)["verdict"])
 
     def speed_text(self) -> str:
         """The speed reached; beside it the one asked for, where that is not reached."""
@@ -173,10 +201,14 @@ class Stage:
 
     def next_manager(self) -> str:
         """Another manager or reserve rule for the chosen lane; gives the sentence that says so."""
+        if self.recorded:
+            return _FIXED
         return self._change(_next_manager(self.experiment.lanes[self._target]))
 
     def next_block_size(self) -> str:
         """Another block size for the chosen lane; gives the sentence that says so."""
+        if self.recorded:
+            return _FIXED
         spec = self.experiment.lanes[self._target]
         if spec.manager != "paged":
             return f"{self.lanes[self._target].title} has no blocks to size; choose a paged lane first."
@@ -186,7 +218,7 @@ class Stage:
     @property
     def blocks(self) -> bool:
         """Whether the chosen lane has a block size."""
-        return self.experiment.lanes[self._target].manager == "paged"
+        return not self.recorded and self.experiment.lanes[self._target].manager == "paged"
 
     @property
     def _target(self) -> int:
@@ -195,36 +227,26 @@ class Stage:
 
     def _change(self, spec: LaneSpec) -> str:
         lane = self.focus = self._target
-        before = self.experiment
+        before, running = self._show, self.player
+        filmed = self.filming is not None and self.filming.on
         try:
-            self.experiment = _with_lane(before, lane, spec)
+            self._show = Simulation(_with_lane(self.experiment, lane, spec))
             self._start()
         except KvtuiError as error:
-            self.experiment = before
+            self._show = before
             self._start()
             return error.message
+        if filmed:
+            assert self.filming is not None
+            self.filming.finish(before.report(running.lanes))
         self._known_end = None
         info = self.lanes[lane]
-        return f"{info.title} now: {info.subtitle}. The run starts again{self._seed()}"
+        words = f"{info.title} now: {info.subtitle}. The run starts again{self._seed()}"
+        return f"{words} The recording ends before this change." if filmed else words
 
     def _seed(self) -> str:
-        seed = self._heading.seed
+        seed = self._show.heading.seed
         return "." if seed is None else f", seed {seed}."
-
-
-def _heading(experiment: Experiment) -> Heading:
-    one_size = len({spec.block_size for spec in experiment.lanes}) == 1
-    return Heading(
-        trace=experiment.trace_name,
-        model=experiment.model_label,
-        gpu=experiment.gpu_label,
-        pool_bytes=experiment.pool_bytes,
-        blocks=experiment.blocks if one_size else 0,
-        block_size=experiment.block_size,
-        seed=experiment.seed,
-        requests=len(experiment.workload),
-        span_s=experiment.workload.span_s,
-    )
 
 
 def _with_lane(experiment: Experiment, lane: int, spec: LaneSpec) -> Experiment:

@@ -17,7 +17,8 @@ from kvtui.frame import (
     Split,
     WaitingRow,
 )
-from kvtui.tui.view.scene import Heading, Mark, Run, Scene
+from kvtui.heading import Heading
+from kvtui.tui.view.scene import Mark, Run, Scene
 
 BLOCKS, BLOCK, REGION = 2500, 16, 128
 POOL = BLOCKS * BLOCK

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from kvtui.heading import Heading
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut, text_width
-from kvtui.tui.view.ink import BOLD, PILL, T2, T3
-from kvtui.tui.view.scene import Heading, Run, Scene
+from kvtui.tui.view.ink import BAD, BOLD, PILL, T2, T3
+from kvtui.tui.view.scene import Run, Scene
 
 _SHORT_LABEL = {"simulated": "sim"}
 _NAME_CELLS = 12  # what is left of a long trace name at least
@@ -18,6 +19,8 @@ def header_line(scene: Scene, *, width: int, margin: int) -> Line:
     canvas = Canvas(width, 1, ink=T2.on("well"))
     x = canvas.put(margin, 0, "kvtui", BOLD.on("well")) + 3
     right = canvas.put_right(width - margin, 0, formats.clock(scene.time_s), BOLD.on("well")) - 2
+    if scene.filming:
+        right = canvas.put_right(right, 0, "● rec", BAD.on("well")) - 2
     if scene.run is not Run.RUNNING:
         right = canvas.put_right(right, 0, f" {scene.run.value.upper()} ", PILL)
     elif x + _least(scene.heading) + text_width(scene.speed) + 4 < right:

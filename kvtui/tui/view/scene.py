@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kvtui.frame import Frame, LaneInfo
+from kvtui.heading import Heading
 from kvtui.tui.view.canvas import cut, text_width
 from kvtui.tui.view.ink import T3, Ink
 
@@ -15,22 +16,6 @@ class Run(Enum):
     RUNNING = "running"
     PAUSED = "paused"
     ENDED = "ended"
-
-
-@dataclass(frozen=True)
-class Heading:
-    """What is replayed on what. Empty strings and None are left out of the header."""
-
-    trace: str
-    model: str = ""  # "Llama-3.1-8B bf16"
-    gpu: str = ""  # "A10G 24 GB"
-    label: str = "simulated"
-    pool_bytes: int | None = None
-    blocks: int = 0
-    block_size: int = 16
-    seed: int | None = None
-    requests: int = 0
-    span_s: float = 0.0  # last arrival
 
 
 @dataclass(frozen=True)
@@ -57,14 +42,15 @@ class Scene:
     failures: tuple[str | None, ...] = ()
     verdict: str = ""  # what the whole run says
     reached_s: float = 0.0  # furthest point that has been reached
+    filming: bool = False  # whether a recording is being made
 
     def same(self, other: Scene | None) -> bool:
         """Whether nothing that is drawn differs. Frames are compared by identity."""
         return (
             other is not None
             and all(mine is theirs for mine, theirs in zip(self.frames, other.frames, strict=True))
-            and (self.time_s, self.run, self.speed, self.focus, self.failures)
-            == (other.time_s, other.run, other.speed, other.focus, other.failures)
+            and (self.time_s, self.run, self.speed, self.focus, self.failures, self.filming)
+            == (other.time_s, other.run, other.speed, other.focus, other.failures, other.filming)
         )
 
     def failure(self, lane: int) -> str | None:

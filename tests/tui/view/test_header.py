@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from kvtui.heading import Heading
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.header import header_line
 from kvtui.tui.view.ink import PILL
-from kvtui.tui.view.scene import Heading, Run
+from kvtui.tui.view.scene import Run
 from tests.tui.frames import HEADING, scene
 
 

@@ -1,0 +1,68 @@
+"""`kvtui replay`: a recording on the screen, or what it says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kvtui.cli.types import Positive
+
+if TYPE_CHECKING:
+    from kvtui.recording import Recording
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--headless", is_flag=True, help="No screen: print the comparison as a table.")
+@click.option("--json", "as_json", is_flag=True, help="With --headless: print it as JSON.")
+@click.option(
+    "--speed",
+    default=4.0,
+    show_default=True,
+    type=Positive(most=1e6),
+    help="Virtual seconds a second on screen.",
+)
+@click.option(
+    "--theme", default="dark", show_default=True, type=click.Choice(["dark", "light", "high-contrast"])
+)
+@click.option("--ascii", is_flag=True, help="Draw with ASCII characters only.")
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
+def replay(
+    file: Path, headless: bool, as_json: bool, speed: float, theme: str, ascii: bool, no_mouse: bool
+) -> int:
+    """Show a recording: the same screen, back and forth in time, without trace, GPU or server.
+
+    \b
+    kvtui run chat --record run.kvtui
+    kvtui replay run.kvtui
+    kvtui replay run.kvtui --headless --json
+    """
+    if as_json and not headless:
+        raise click.UsageError("--json goes with --headless")
+    from kvtui.recording import Recording
+
+    recording = Recording(file)
+    if not headless:
+        from kvtui.cli.run import NO_TERMINAL
+        from kvtui.tui.terminal import terminal_problem
+
+        problem = terminal_problem()
+        if problem is None:
+            from kvtui.tui import run as show
+
+            return show(recording, speed=speed, theme=theme, ascii=ascii, mouse=not no_mouse)
+        print(f"kvtui: {NO_TERMINAL.format(problem)}", file=sys.stderr)
+    _print(recording, as_json=as_json)
+    return 0
+
+
+def _print(recording: Recording, *, as_json: bool) -> None:
+    from kvtui.recording.report import report_of
+    from kvtui.table import table
+
+    report = report_of(recording)
+    print(json.dumps(report, indent=2) if as_json else table(report))

@@ -1,0 +1,74 @@
+"""Recording an experiment while it runs: what goes into the file besides frames, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from kvtui import __version__
+from kvtui.errors import RecordingError
+from kvtui.experiment import Experiment, Lane
+from kvtui.heading import heading_of
+from kvtui.recording.recorder import Recorder
+from kvtui.report import summary
+
+
+class Filming:
+    """One run into one file. A file that can no longer be written ends the filming, not the run: `problem`
+    then says why."""
+
+    def __init__(self, path: Path, experiment: Experiment, *, force: bool = False) -> None:
+        """Open the file.
+
+        Raises:
+            RecordingError: it exists or cannot be written.
+        """
+        blank = experiment.build(watched=False)
+        about = {
+            "kvtui": __version__,
+            "heading": asdict(heading_of(experiment)),
+            "report": summary(experiment, blank),
+        }
+        self.path = path
+        self.problem: str | None = None
+        self._recorder: Recorder | None = Recorder(path, about, force=force)
+        self._tracks = [self._recorder.add(lane.info) for lane in blank]
+
+    @property
+    def on(self) -> bool:
+        """Whether frames are still taken."""
+        return self._recorder is not None
+
+    def take(self, at: int, lane: Any) -> None:
+        """After a step of lane `at`, and once before its first."""
+        if self._recorder is not None:
+            try:
+                self._recorder.film(self._tracks[at], lane)
+            except RecordingError as error:
+                self.problem = error.message
+                self._recorder.close()
+                self._recorder = None
+
+    def run(self, lanes: Sequence[Lane], progress: Callable[[str, int], None]) -> None:
+        """All lanes to their end, in step with each other; `progress` is told (lane, requests through)."""
+        for at, lane in enumerate(lanes):
+            self.take(at, lane)
+        going = list(range(len(lanes)))
+        while going:
+            at = min(going, key=lambda at: lanes[at].next_ps)
+            if not lanes[at].step():
+                going.remove(at)
+            self.take(at, lanes[at])
+            progress(lanes[at].info.name, lanes[at].ended)
+
+    def finish(self, report: Mapping[str, Any]) -> None:
+        """The run is over or left: add its report and close the file."""
+        if self._recorder is not None:
+            try:
+                self._recorder.report(report)
+            except RecordingError as error:
+                self.problem = error.message
+            self._recorder.close()
+            self._recorder = None

@@ -1,0 +1,163 @@
+"""A frame as named arrays of one dimension, and back: nothing is lost, times are kept to the picosecond."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from itertools import chain
+from math import isnan
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtui.frame import Cells, Counters, Event, EventKind, Frame, Percentiles, RunningRow, Split, WaitingRow
+from kvtui.recording.packing import Plane, Planes, Shape
+from kvtui.units import picoseconds, seconds
+
+_WAITING, _RUNNING, _EVENT = 4, 6, 5  # numbers a row
+SHAPES: Final[dict[str, Shape]] = {
+    "state": Shape(np.uint8),
+    "owner": Shape(np.int32),
+    "stored": Shape(np.int32),
+    "refs": Shape(np.uint8),
+    "counters": Shape(np.float64),
+    "last": Shape(np.float64),  # mean_filled, and the last point of the batch history
+    "history": Shape(np.float64),  # the points before it, time and value in turn
+    "copied": Shape(np.int32),
+    "waiting": Shape(np.int64, _WAITING, 1),
+    "running": Shape(np.int64, _RUNNING, 1),
+    "events": Shape(np.int64, _EVENT, _EVENT),  # oldest first
+    "times": Shape(np.float64, 1, 1),  # of the events
+}
+KINDS: Final = tuple(EventKind)
+_PARTS: Final[dict[str, Any]] = {"Split": Split, "Percentiles": Percentiles}
+
+
+def counter_names() -> list[str]:
+    """Names of all numbers of the counters, in the order of their plane."""
+    return list(chain.from_iterable(_names(field.name, field.type) for field in fields(Counters)))
+
+
+def _names(name: str, kind: Any) -> list[str]:
+    part = _PARTS.get(kind)
+    return [name] if part is None else [f"{name}.{each}" for each in part._fields]
+
+
+class Writer:
+    """Turns successive frames of a lane into planes; what stays as it was is the very same array."""
+
+    def __init__(self) -> None:
+        self._frame: Frame | None = None
+        self._planes: dict[str, Plane] = {}
+
+    def planes(self, frame: Frame, now_ps: int) -> dict[str, Plane]:
+        """All planes of a frame; `now_ps` is its time."""
+        before, cells = self._frame, frame.cells
+        planes = {
+            **self._planes,
+            "state": cells.state,
+            "owner": cells.owner,
+            "stored": cells.stored,
+            "refs": cells.refs,
+            "counters": _floats(_numbers(frame.counters)),
+            "last": _floats([frame.mean_filled, *frame.batch[-1]] if frame.batch else [frame.mean_filled]),
+            "copied": np.array(frame.copied, np.int32),
+            "waiting": _rows(
+                (r.request, r.tokens, now_ps - picoseconds(r.waited_s), r.preempted) for r in frame.waiting
+            ),
+            "running": _rows(frame.running),
+        }
+        if before is None or before.batch[:-1] != frame.batch[:-1]:
+            planes["history"] = _floats(chain.from_iterable(frame.batch[:-1]))
+        if before is None or before.events != frame.events:
+            events = frame.events[::-1]
+            planes["events"] = _rows((e.step, KINDS.index(e.kind), e.request, e.a, e.b) for e in events)
+            planes["times"] = _floats(e.time_s for e in events)
+        self._frame, self._planes = frame, planes
+        return planes
+
+
+@dataclass(frozen=True)
+class Place:
+    """What stands outside the planes."""
+
+    step: int
+    now_ps: int
+    done: bool
+
+
+def frame_of(planes: Planes, place: Place, names: Sequence[str], *, rows: int, events: int) -> Frame:
+    """The frame, its lists cut; `names` says what the numbers of the counters are."""
+    counters = dict(zip(names, planes["counters"].tolist(), strict=True))
+    filled, *point = planes["last"].tolist()
+    history = planes["history"].tolist()
+    batch = [(time, int(value)) for time, value in zip(history[::2], history[1::2], strict=True)]
+    if point:
+        batch.append((point[0], int(point[1])))
+    newest = slice(None, -events - 1, -1)
+    return Frame(
+        step=place.step,
+        time_s=seconds(place.now_ps),
+        done=place.done,
+        counters=_counters(counters),
+        cells=Cells(planes["state"], planes["owner"], planes["stored"], planes["refs"]),
+        waiting=tuple(_waiting(planes["waiting"], rows, place.now_ps)),
+        running=tuple(RunningRow(*row) for row in _table(planes["running"], _RUNNING)[:rows].tolist()),
+        events=tuple(_events(_table(planes["events"], _EVENT)[newest], planes["times"][newest])),
+        batch=tuple(batch),
+        mean_filled=filled,
+        copied=tuple(planes["copied"].tolist()),
+    )
+
+
+def _floats(values: Iterable[float]) -> Plane:
+    return np.array([*values], np.float64)
+
+
+def _rows(rows: Iterable[tuple[Any, ...]]) -> Plane:
+    return np.array([*chain.from_iterable(rows)], np.int64)
+
+
+def _table(plane: Plane, width: int) -> NDArray[np.int64]:
+    table: NDArray[np.int64] = plane.reshape(-1, width)
+    return table
+
+
+def _numbers(counters: Counters) -> Iterable[float]:
+    for field in fields(counters):
+        value = getattr(counters, field.name)
+        for number in value if isinstance(value, tuple) else (value,):
+            yield float("nan") if number is None else number
+
+
+def _counters(known: dict[str, float]) -> Counters:
+    """Counters from their numbers; what a recording does not tell is None."""
+    values: dict[str, Any] = {}
+    for field in fields(Counters):
+        part = _PARTS.get(str(field.type))
+        if part is None:
+            values[field.name] = _number(known, field.name, whole=str(field.type).startswith("int"))
+        else:
+            names = part._fields
+            values[field.name] = part(
+                *(_number(known, f"{field.name}.{name}", whole=name == "n") for name in names)
+            )
+    return Counters(**values)
+
+
+def _number(known: dict[str, float], name: str, *, whole: bool) -> float | int | None:
+    value = known.get(name, float("nan"))
+    if isnan(value):
+        return None
+    return int(value) if whole else value
+
+
+def _waiting(plane: Plane, rows: int, now_ps: int) -> Iterable[WaitingRow]:
+    for request, tokens, arrival, preempted in _table(plane, _WAITING)[:rows].tolist():
+        yield WaitingRow(request, tokens, seconds(now_ps - arrival), bool(preempted))
+
+
+def _events(rows: NDArray[np.int64], times: Plane) -> Iterable[Event]:
+    for (step, kind, request, a, b), time_s in zip(rows.tolist(), times.tolist(), strict=True):
+        yield Event(time_s, step, KINDS[kind], request, a, b)

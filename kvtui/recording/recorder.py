@@ -1,0 +1,133 @@
+"""Writes a recording while a run goes on."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from io import FileIO
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from kvtui.errors import RecordingError
+from kvtui.frame import Frame, LaneInfo
+from kvtui.recording import pieces
+from kvtui.recording.packing import Planes, encode
+from kvtui.recording.pieces import Kind
+from kvtui.recording.planes import SHAPES, Writer, counter_names
+
+EVERY: Final = 256  # frames from one keyframe to the next
+ROWS: Final = 512  # of a queue that are kept
+_LEVEL: Final = 6  # of compression
+
+
+class Filmed(Protocol):
+    """A lane whose frames can be recorded."""
+
+    @property
+    def now_ps(self) -> int: ...
+
+    @property
+    def next_ps(self) -> int: ...
+
+    @property
+    def step_count(self) -> int: ...
+
+    @property
+    def done(self) -> bool: ...
+
+    def frame(self, *, rows: int = 64, events: int = 200) -> Frame: ...
+
+
+class Recorder:
+    """One file. Every call hands its piece to the operating system before it returns, so a process that is
+    killed loses nothing that it has shown."""
+
+    def __init__(self, path: Path, about: Mapping[str, Any], *, force: bool = False) -> None:
+        """Open a new file. `about` is kept as JSON; `Recording.about` gives it back.
+
+        Raises:
+            RecordingError: the file exists (without `force`) or cannot be written.
+        """
+        self.path = path
+        try:
+            self._file = FileIO(path, "w" if force else "x")
+        except FileExistsError:
+            raise RecordingError(
+                f"{path} exists and is not overwritten", hint="choose another name, or --force replaces it"
+            ) from None
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        self._tracks: list[_Track] = []
+        self._write(pieces.opening())
+        self._json(Kind.ABOUT, {**about, "counters": counter_names()})
+
+    def add(self, info: LaneInfo) -> int:
+        """A lane; gives the number of its track. Lanes may be added at any time."""
+        self._tracks.append(_Track(len(self._tracks)))
+        self._json(Kind.LANE, asdict(info), track=len(self._tracks) - 1)
+        return len(self._tracks) - 1
+
+    def film(self, track: int, lane: Filmed) -> None:
+        """Record the lane as it stands, unless it has been there before: it is called after every step, and
+        what is run again after going back is known."""
+        if (lane.step_count, lane.done) > self._tracks[track].reached:
+            self.note(track, lane.frame(rows=ROWS), now_ps=lane.now_ps, next_ps=lane.next_ps)
+
+    def note(self, track: int, frame: Frame, *, now_ps: int, next_ps: int | None = None) -> None:
+        """The next frame of a track. `now_ps` is its time, `next_ps` when the following step starts."""
+        until = now_ps if next_ps is None else next_ps
+        self._write(self._tracks[track].piece(frame, now_ps, until))
+
+    def report(self, report: Mapping[str, Any]) -> None:
+        """What the run says at its end, or where it was left: it stands for all frames so far."""
+        self._json(Kind.REPORT, report)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _json(self, kind: Kind, value: Mapping[str, Any], *, track: int = 0) -> None:
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        self._write(pieces.piece(kind, zlib.compress(text.encode()), track=track))
+
+    def _write(self, data: bytes) -> None:
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+
+
+class _Track:
+    """The compression stream of one lane."""
+
+    def __init__(self, number: int) -> None:
+        self.reached = (-1, False)  # step and end
+        self._number = number
+        self._writer = Writer()
+        self._planes: Planes = {}
+        self._stream = zlib.compressobj(_LEVEL)
+        self._frames = 0
+
+    def piece(self, frame: Frame, now_ps: int, next_ps: int) -> bytes:
+        """The next frame, in a piece of its own."""
+        kind = Kind.DELTA if self._frames % EVERY else Kind.KEYFRAME
+        if kind is Kind.KEYFRAME:
+            self._planes, self._stream = {}, zlib.compressobj(_LEVEL)
+        planes = self._writer.planes(frame, now_ps)
+        data = bytes([frame.done]) + encode(self._planes, planes, SHAPES)
+        payload = self._stream.compress(data) + self._stream.flush(zlib.Z_SYNC_FLUSH)
+        self._planes = planes
+        self._frames += 1
+        self.reached = frame.step, frame.done
+        return pieces.piece(
+            kind, payload, track=self._number, step=frame.step, now_ps=now_ps, next_ps=next_ps
+        )
+
+
+def _unwritable(path: Path, error: OSError) -> RecordingError:
+    return RecordingError(
+        f"{path} cannot be written: {error.strerror or error}", hint="check folder and space"
+    )
