@@ -14,6 +14,7 @@ from kvtui.closedloop import ClosedLoop, Turns
 from kvtui.cost import CostModel
 from kvtui.explicit import ExplicitScheduler
 from kvtui.intake import Arrival, Arrivals, BlockKeys, request_of
+from kvtui.measured import StepClock
 from kvtui.memory.protocol import MemoryManager
 from kvtui.meter import Meter
 from kvtui.plan import Plan
@@ -115,6 +116,7 @@ class Engine:
         self.scheduler = ExplicitScheduler(rules, manager, drafter) if explicit else Scheduler(rules, manager)
         self._meter = Meter()
         self.observer: Observer | None = None
+        self.clock: StepClock | None = None  # where times are measured and not computed
         self.now_ps = 0
         self.done = not len(workload)
         self.stuck = False
@@ -163,7 +165,7 @@ class Engine:
                 self.done = True
                 return False
             self._changed = True
-        steps = self.scheduler.horizon()
+        steps = self.scheduler.horizon() if self.clock is None else 0
         plan = self._leap(steps if steps < limit else limit) if steps else None
         if plan is None:
             plan = self._full_step()
@@ -217,7 +219,7 @@ class Engine:
         plan = scheduler.full_step()
         if self.observer is not None:
             self.observer.scheduled(self, plan)
-        dt = self.cost.step(plan.decodes, plan.decode_context, plan.prefill_tokens, plan.prefill_pairs)
+        dt = self._duration(plan)
         levels = self.manager.levels(self._wanted())
         self._meter.set(
             self.now_ps, len(scheduler.running), scheduler.final, levels, blocked=scheduler.blocked
@@ -231,6 +233,11 @@ class Engine:
             self.now_ps += dt
             self._settle(plan)
         return plan
+
+    def _duration(self, plan: Plan) -> int:
+        if self.clock is not None:
+            return self.clock.duration(self, plan)
+        return self.cost.step(plan.decodes, plan.decode_context, plan.prefill_tokens, plan.prefill_pairs)
 
     def _settle(self, plan: Plan) -> None:
         """Results of the model come in now."""

@@ -4,7 +4,9 @@ KvtuiError
 ├── ConfigError          an option, a lane, a model or a GPU that makes no sense
 │   └── DoesNotFit       the model leaves no room for KV memory
 ├── TraceError           a file that cannot be read as a request trace
-└── RecordingError       a file that cannot be read or written as a recording
+├── RecordingError       a file that cannot be read or written as a recording
+└── BackendError         a device that cannot carry steps out, or no longer
+    └── BackendUnavailable   a package or a device that is not there
 """
 
 from __future__ import annotations
@@ -43,3 +45,11 @@ class TraceError(KvtuiError):
 
 class RecordingError(KvtuiError):
     """A recording that cannot be read or written."""
+
+
+class BackendError(KvtuiError):
+    """The device has no room, or failed."""
+
+
+class BackendUnavailable(BackendError):
+    """A package is not installed, or there is no such device."""

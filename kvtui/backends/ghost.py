@@ -91,13 +91,7 @@ class GhostObserver:
 
     def scheduled(self, engine: Engine, plan: Plan) -> None:
         self._pool.replay(self._log.drain())
-        chunks = {r: (start, n) for r, start, n in plan.prefill}
-        for request in set(engine.scheduler.running.values()) - set(plan.hungry):
-            if request.chunking:
-                if request not in chunks:
-                    continue
-            else:
-                chunks[request] = request.stored(plan.step), plan.steps
+        chunks = chunks_of(engine, plan)
         for request, (start, n) in chunks.items():
             for view in views(engine, request):
                 contents = self._truth(request)[start : start + n] + view.salt
@@ -122,6 +116,15 @@ class GhostObserver:
             self.reads += len(got)
             if len(wrong):
                 raise Mismatch(f"request {request.number} reads a wrong slot at token {first + wrong[0]}")
+
+
+def chunks_of(engine: Engine, plan: Plan) -> dict[Request, tuple[int, int]]:
+    """What a step computes: for every scheduled request the tokens stored before, and how many more."""
+    chunks = {r: (start, n) for r, start, n in plan.prefill}
+    for request in set(engine.scheduler.running.values()) - set(plan.hungry):
+        if not request.chunking:
+            chunks[request] = request.stored(plan.step), plan.steps
+    return chunks
 
 
 def views(engine: Engine, request: Request) -> list[View]:

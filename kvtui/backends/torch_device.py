@@ -1,0 +1,178 @@
+"""The device that tensors live on: which one, how much memory it may give, and what its failures mean.
+
+Devices of any maker go through torch: CUDA and ROCm as "cuda", Intel as "xpu", Apple as "mps".
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from kvtui.errors import BackendError, BackendUnavailable
+
+if TYPE_CHECKING:
+    import torch
+
+SHARE = 0.25  # of the free memory: others use the machine too
+CPU_BYTES = 256 << 20  # of tensors on the CPU unless a share was asked for: attention is slow there
+INSTALL = "pip install 'kvtui[gpu]', after torch as pytorch.org says for your device"
+ACCELERATORS = ("cuda", "xpu", "mps")
+DEVICES = ("auto", *ACCELERATORS, "cpu")
+
+
+def import_torch() -> None:
+    """Load torch; raises BackendUnavailable with the remedy."""
+    if find_spec("torch") is None:
+        raise BackendUnavailable("real tensors need PyTorch, which is not installed", hint=INSTALL)
+    try:
+        import torch  # noqa: F401
+    except (ImportError, OSError) as error:  # a build for another machine
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise BackendUnavailable(f"PyTorch is installed but does not load: {first}", hint=INSTALL) from error
+
+
+class Device:
+    """One torch device with its data type for K/V."""
+
+    def __init__(self, name: str = "auto") -> None:
+        import_torch()
+        import torch
+
+        kind = name.partition(":")[0]
+        if kind not in DEVICES:
+            raise BackendUnavailable(f"there is no device {name!r}", hint=f"one of {', '.join(DEVICES)}")
+        if kind == "auto":
+            kind = name = next((kind for kind in ACCELERATORS if _works(kind)), "cpu")
+        elif kind != "cpu" and not _works(kind):
+            raise BackendUnavailable(*_why_not(kind))
+        with told(name):
+            self.device: torch.device = torch.device(name)
+            if kind in ("cuda", "xpu") and self.device.index is None:
+                self.device = torch.device(kind, getattr(torch, kind).current_device())
+            torch.empty(1, device=self.device)  # a driver too old says so here
+
+    @property
+    def kind(self) -> str:
+        return str(self.device.type)
+
+    @property
+    def on_cpu(self) -> bool:
+        return self.kind == "cpu"
+
+    @property
+    def api(self) -> Any:
+        """What torch offers for this kind of device: `torch.cuda`, `torch.xpu`, `torch.mps`."""
+        import torch
+
+        return getattr(torch, self.kind)
+
+    @property
+    def label(self) -> str:
+        """The hardware by name."""
+        if self.kind in ("cuda", "xpu"):
+            return str(self.api.get_device_name(self.device))
+        return "Apple GPU" if self.kind == "mps" else "CPU"
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of K/V: 16 bits on a GPU, as served; 32 bits on a CPU, where they are exact and no slower."""
+        import torch
+
+        if self.on_cpu:
+            return torch.float32
+        if self.kind == "cuda" and not torch.cuda.is_bf16_supported():
+            return torch.float16
+        return torch.bfloat16
+
+    # ---- memory
+
+    def free_bytes(self) -> int:
+        """Memory that nobody uses now."""
+        if self.kind in ("cuda", "xpu"):
+            return int(self.api.mem_get_info(self.device)[0])
+        if self.kind == "mps":
+            return max(int(self.api.recommended_max_memory() - self.api.driver_allocated_memory()), 0)
+        return _available()
+
+    def allowance(self, share: float | None = None) -> int:
+        """Bytes that may be taken: a share of what is free; on a CPU no more than a little, unless asked."""
+        free = self.free_bytes()
+        allowed = int(free * (SHARE if share is None else share))
+        return min(allowed, CPU_BYTES) if self.on_cpu and share is None else allowed
+
+    def reserved_bytes(self) -> int | None:
+        """What torch keeps of the device, used or not; None where it does not say."""
+        if self.kind in ("cuda", "xpu"):
+            return int(self.api.memory_reserved(self.device))
+        return int(self.api.driver_allocated_memory()) if self.kind == "mps" else None
+
+    def synchronize(self) -> None:
+        """Wait until everything asked of the device is done."""
+        if not self.on_cpu:
+            self.api.synchronize()
+
+    def give_back(self) -> None:
+        """Return memory that is no longer used to the driver."""
+        if not self.on_cpu:
+            self.api.empty_cache()
+
+
+@contextmanager
+def told(label: str) -> Iterator[None]:
+    """What a device raises, as one sentence: no room, or no longer there."""
+    try:
+        yield
+    except RuntimeError as error:
+        words = " ".join(str(error).split()) or type(error).__name__
+        if _out_of_memory(error):
+            raise BackendError(
+                f"{label} has no memory left: {_sentence(words)}",
+                hint="give it fewer --blocks, fewer --kv-layers or a smaller --device-share",
+            ) from error
+        raise BackendError(
+            f"{label} failed: {_sentence(words)}", hint="the simulation needs no device"
+        ) from error
+
+
+def _available() -> int:
+    """Main memory that programs can still get, as Linux counts it; elsewhere all there is."""
+    with suppress(OSError), open("/proc/meminfo", encoding="ascii") as lines:
+        for line in lines:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _out_of_memory(error: RuntimeError) -> bool:
+    return type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
+
+
+def _sentence(words: str) -> str:
+    """The first sentence of what a library says, cut to a line."""
+    return words.partition(". ")[0].rstrip(".")[:160]
+
+
+def _works(kind: str) -> bool:
+    import torch
+
+    backend = torch.backends.mps if kind == "mps" else getattr(torch, kind, None)
+    try:
+        return backend is not None and bool(backend.is_available())
+    except RuntimeError:  # a driver that answers with an error is none
+        return False
+
+
+def _why_not(kind: str) -> tuple[str]:
+    """What keeps torch from using a kind of device, as far as torch knows."""
+    import torch
+
+    built = torch.version.cuda or getattr(torch.version, "hip", None)
+    if kind == "cuda" and not built:
+        return (f"this PyTorch ({torch.__version__}) was built without CUDA or ROCm",)
+    if kind == "mps" and platform.system() != "Darwin":
+        return ("mps is Apple's, and this is no Mac",)
+    return (f"PyTorch {torch.__version__} finds no {kind} device: no GPU, or no driver that works",)
