@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kvtui.filming import Filming
+    from kvtui.tui.browse import Choice
     from kvtui.tui.show import Playable
 
 
@@ -31,10 +34,27 @@ def run(
     believe_the_terminal()
     if colourless():
         theme = "none"
-    from kvtui.tui.app import KvtuiApp, show
+    from kvtui.tui.app import KvtuiApp
+    from kvtui.tui.cleanapp import show
 
     app = KvtuiApp(what, speed=speed, theme=theme, ascii=ascii or ascii_only(), filming=filming)
     try:
         return asyncio.run(show(app, mouse=mouse))
     finally:
         app.stage.stop_filming()
+
+
+def browse(
+    folder: Path, *, theme: str = "dark", ascii: bool = False, mouse: bool = True
+) -> tuple[int, Choice | None]:
+    """Show the traces of a folder until one is chosen or the user leaves; gives the exit code and what."""
+    import asyncio
+
+    from kvtui.tui.terminal import ascii_only, believe_the_terminal, colourless
+
+    believe_the_terminal()
+    from kvtui.tui.browse import BrowseApp
+    from kvtui.tui.cleanapp import show
+
+    app = BrowseApp(folder, theme="none" if colourless() else theme, ascii=ascii or ascii_only())
+    return asyncio.run(show(app, mouse=mouse)), app.return_value

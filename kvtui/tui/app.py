@@ -1,19 +1,17 @@
-"""The application: themes, the keys that work everywhere, and a clean end."""
+"""The application: themes, and the keys that work everywhere."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 
 from kvtui.filming import Filming
-from kvtui.tui import crash, guard, spanfix
+from kvtui.tui.cleanapp import CleanApp
 from kvtui.tui.mainscreen import MainScreen
 from kvtui.tui.screenshot import save
 from kvtui.tui.show import Playable
@@ -24,7 +22,7 @@ from kvtui.tui.view.keys import keys_for
 from kvtui.tui.view.palette import PALETTES, Look
 
 
-class KvtuiApp(App[int]):
+class KvtuiApp(CleanApp[int]):
     """Shows one experiment or recording."""
 
     TITLE = "kvtui"
@@ -113,40 +111,3 @@ class KvtuiApp(App[int]):
             self.theme = theme_name(name)
 
         return paint
-
-    # ---- a clean end
-
-    def _fatal_error(self) -> None:
-        """Instead of a traceback with everybody's values on the screen; `show` tells what happened."""
-        self._close_messages_no_wait()
-
-    def leave(self, code: int) -> None:
-        """End with an exit code, the terminal restored."""
-        self.exit(code, return_code=code)
-
-
-@contextmanager
-def guarded(app: KvtuiApp) -> Iterator[None]:
-    """Signals and a closed terminal end the program while inside."""
-    watch = guard.watch_hangup()
-    try:
-        with guard.handled_signals(app.leave):
-            yield
-    finally:
-        watch.set()
-
-
-async def show(app: KvtuiApp, *, mouse: bool) -> int:
-    """Run the screen to its end; gives the exit code, 1 after an error of our own."""
-    spanfix.apply()
-    error: Exception | None
-    try:
-        with guarded(app):
-            await app.run_async(mouse=mouse)
-        error = app._exception  # Textual keeps it for its tests, and gives no other way to it
-    except Exception as raised:
-        error = raised
-    if error is not None:
-        print(crash.report(error), file=sys.stderr)
-        return 1
-    return app.return_code or 0

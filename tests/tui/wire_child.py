@@ -12,7 +12,8 @@ from pathlib import Path
 
 from textual.widget import Widget
 
-from kvtui.tui.app import KvtuiApp, show
+from kvtui.tui.app import KvtuiApp
+from kvtui.tui.cleanapp import show
 from kvtui.tui.mainscreen import _writing
 from kvtui.tui.painted import Painted
 from tests.tui.stagecraft import chat

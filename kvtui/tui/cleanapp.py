@@ -1,0 +1,53 @@
+"""Applications that end clean: signals, a closed terminal and faults of our own leave it as it was."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from textual.app import App
+
+from kvtui.tui import crash, guard, spanfix
+
+Result = TypeVar("Result")
+
+
+class CleanApp(App[Result]):
+    """An application for `show`."""
+
+    def _fatal_error(self) -> None:
+        """Instead of a traceback with everybody's values on the screen; `show` tells what happened."""
+        self._close_messages_no_wait()
+
+    def leave(self, code: int) -> None:
+        """End with an exit code, the terminal restored."""
+        self.exit(return_code=code)
+
+
+@contextmanager
+def guarded(app: CleanApp[Any]) -> Iterator[None]:
+    """Signals and a closed terminal end the program while inside."""
+    watch = guard.watch_hangup()
+    try:
+        with guard.handled_signals(app.leave):
+            yield
+    finally:
+        watch.set()
+
+
+async def show(app: CleanApp[Any], *, mouse: bool) -> int:
+    """Run the screen to its end; gives the exit code, 1 after an error of our own."""
+    spanfix.apply()
+    error: Exception | None
+    try:
+        with guarded(app):
+            await app.run_async(mouse=mouse)
+        error = app._exception  # Textual keeps it for its tests, and gives no other way to it
+    except Exception as raised:
+        error = raised
+    if error is not None:
+        print(crash.report(error), file=sys.stderr)
+        return 1
+    return app.return_code or 0
