@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 
+from kvtui.memory.hits import Hits
 from kvtui.memory.protocol import MemoryManager
 from kvtui.plan import Plan, PrefixCounters
 from kvtui.request import Phase, Request
@@ -66,14 +67,18 @@ class Scheduler:
 
     @property
     def stored(self) -> int:
-        """Tokens stored now by the running requests, shared ones counted for each."""
+        """Slots filled now by the running requests, shared ones counted for each."""
         decodes = len(self.running) - len(self._chunking)
-        return self._offsets + decodes * self.step + sum(r.computed for r in self._chunking)
+        return self._filled(self._offsets + decodes * self.step + sum(r.computed for r in self._chunking))
 
     @property
     def decode_context(self) -> int:
         """Tokens that a decode-only step would read now, the new ones included."""
         return self._offsets + len(self.running) * (self.step + 1)
+
+    def _filled(self, tokens: int) -> int:
+        """Slots that the running requests fill, with so many tokens among them."""
+        return tokens * self.manager.tables - self.manager.left
 
     def horizon(self) -> int:
         """Steps that can be done in one leap as far as the queues go; 0 = a full step is due."""
@@ -128,7 +133,8 @@ class Scheduler:
         plan = Plan(self.step)
         plan.steps = done
         plan.decodes = len(self.running)
-        plan.decode_context = plan.stored = context
+        plan.decode_context = context
+        plan.stored = self._filled(context)
         if self._tried is not None and self._blocked and not self.rules.release.count_at_admission:
             self._count(*self._tried, times=done)
         self.step += done
@@ -270,20 +276,24 @@ class Scheduler:
                 continue
             if not tokens:
                 # Refused for budget: later steps differ only if somebody's chunk used some of it.
+                self._refuse(request, hits)
                 self._blocked = not plan.prefill
-                self._tried = (request, hit)
                 return
             watermark = self._watermark if self.running else 0
             if not manager.admit(request, hits, tokens, watermark=watermark, reserve_full=rules.reserve_full):
-                self._blocked = True
-                self._tried = (request, hit)
-                key = manager.missing_key(request, hits)
-                self._wish = None if key is None else (len(hits.blocks), key)
+                self._refuse(request, hits)
                 return
             if rules.release.count_at_admission:
                 self._count(request, hit)
             self._take_in(plan, request, hit, tokens)
             left -= tokens
+
+    def _refuse(self, request: Request, hits: Hits) -> None:
+        """The head of the queue has to wait; a longer hit could help."""
+        self._blocked = True
+        self._tried = (request, hits.tokens)
+        key = self.manager.missing_key(request, hits)
+        self._wish = None if key is None else (len(hits.blocks), key)
 
     def _first_chunk(self, request: Request, hit: int, cap: int | None, left: int) -> int:
         """Tokens for a request that could be admitted with `hit` tokens; 0 = it has to wait."""
@@ -324,7 +334,7 @@ class Scheduler:
         plan.decodes = decodes - len(plan.hungry)
         plan.decode_context = stored - sum(r.offset + self.step for r in plan.hungry)
         plan.count_prefill(plan.prefill)
-        plan.stored = stored + sum(r.computed for r in self._chunking) + plan.prefill_tokens
+        plan.stored = self._filled(stored + sum(r.computed for r in self._chunking) + plan.prefill_tokens)
 
     def _enter(self, request: Request) -> None:
         self.preempted_waiting -= request.phase is Phase.PREEMPTED

@@ -28,6 +28,8 @@ class ContiguousMemoryManager(ByName):
     uniform = True
     reserves = True
     batched = True
+    tables = 1
+    left = 0
     evictions = forgotten = 0
 
     def __init__(

@@ -18,10 +18,12 @@ from kvtui.memory.levels import Levels
 from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.pool import BlockPool
 from kvtui.memory.retention import Retention
+from kvtui.memory.wheel import PhaseWheel
 from kvtui.request import Request
 from kvtui.rules import Rules
 
 _NUMBER_BITS = 40  # of a private key that hold the block's number
+_ANYTHING = 0
 
 
 class GroupedMemoryManager:
@@ -34,7 +36,7 @@ class GroupedMemoryManager:
 
     region_blocks = None
     reserves = False
-    batched = False
+    uniform = False  # in any step blocks can fall out of a window: every step is looked at
 
     def __init__(
         self,
@@ -62,6 +64,14 @@ class GroupedMemoryManager:
         self._unit = math.gcd(*(g.size for g in self.groups))  # tokens a hash
         self._lookahead = rules.speculation.lookahead
         self._ahead = rules.speculation.keyed_ahead
+        self.left = 0
+        self.tables = len(self.groups)
+        self.batched = not rules.explicit and all(g.size == block_size for g in self.groups)
+        self._decodes = PhaseWheel(block_size)
+        self._started: dict[int, Request] = {}  # decodes that have not left windows since their prompt
+        windows = {(g.window - 1) % block_size for g in self.groups if g.window}
+        # A decode changes its tables when it stores the first or the last token of a block, or leaves one.
+        self._phases = sorted({0, block_size - 1} | windows)
         self._max_len = rules.max_model_len
 
     # ---- asking
@@ -88,11 +98,6 @@ class GroupedMemoryManager:
         """Of the evicted blocks, how many another request could have met."""
         return self.pool.forgotten
 
-    @property
-    def uniform(self) -> bool:
-        """Whether blocks without content are all handed out before any with content."""
-        return self.pool.uniform
-
     def fit(self, request: Request) -> int:
         """How many requests like this one the empty pool holds at their full length."""
         return self.blocks // max(self.need(request), 1)
@@ -116,7 +121,7 @@ class GroupedMemoryManager:
         """The longest prefix that all groups hold; at least one known token stays to be computed."""
         if not self.prefix_cache or request.skip_lookup:
             return NO_HITS
-        hashed = self._hashed(request)
+        hashed = self._hashed(request.known)
 
         def find(group: int, at: int) -> int | None:
             end = (at + 1) * self.groups[group].size
@@ -124,13 +129,13 @@ class GroupedMemoryManager:
 
         return self._agreement.hits(find, request.known, hashed)
 
-    def missing_key(self, request: Request, hits: Hits) -> int | None:
-        """Not told: what could lengthen a hit is looked for in every step."""
-        return None
+    def missing_key(self, request: Request, hits: Hits) -> int:
+        """Stands for anything that could help: a refused request is looked at again in every step."""
+        return _ANYTHING
 
     def hot_keys(self, at: int) -> set[int]:
-        """Not told."""
-        return set()
+        """Whatever it is, the next step may bring it."""
+        return {_ANYTHING}
 
     def filled(self, request: Request, tokens: int) -> int:
         """Slots that the first `tokens` tokens of the request fill, those out of a window left out. A slot is
@@ -176,6 +181,7 @@ class GroupedMemoryManager:
                 pool.share(block)
         request.tables = [[0] * n + blocks for n, blocks in zip(skipped, kept, strict=True)]
         request.table = request.tables[0]
+        self.left += sum(skipped) * self.block_size
         request.offered = list(map(len, request.tables))
         request.boundary = hits.boundary
         request.computed = have
@@ -188,11 +194,11 @@ class GroupedMemoryManager:
     def grow(self, request: Request, upto: int) -> bool:
         """Blocks so that tokens [0, upto) and the drafter's have slots; False if there are none. In any case
         blocks that fell out of a window are free from now on."""
-        self._leave_windows(request)
-        slots = self._slots(upto)
-        if self._missing(slots, request.computed, list(map(len, request.tables))) > self.pool.free:
+        stored = upto - 1 if _decodes(request) else request.computed
+        self._leave_windows(request, stored)
+        if self._wanted(request, stored, upto) > self.pool.free:
             return False
-        self._extend(request, slots)
+        self._extend(request, self._slots(upto))
         return True
 
     def register(self, request: Request, before: int, upto: int) -> None:
@@ -200,36 +206,56 @@ class GroupedMemoryManager:
         get full can be found, if they are worth it."""
         if not self.prefix_cache:
             return
-        retention = self._retention
+        retention, known = self._retention, upto if _decodes(request) else request.known
+        hashed = self._hashed(known)
         for at, (group, table) in enumerate(zip(self.groups, request.tables, strict=True)):
-            tokens = min(retention.offered(group, min(upto, request.known)), self._hashed(request))
+            tokens = min(retention.offered(group, min(upto, known)), hashed)
             first, last = request.offered[at], tokens // group.size
-            names = [n for n in retention.kept(group, request, first, last) if table[n]]
-            for n in names:
-                self.pool.rename(table[n], self._key(request, at, (n + 1) * group.size))
-            request.offered[at] = max(first, last)
-            if self.log is not None:
-                self.log.add(OpKind.PUBLISH, request.number, [table[n] for n in names])
+            if last > first:
+                names = [n for n in retention.kept(group, request, first, last) if table[n]]
+                for n in names:
+                    self.pool.rename(table[n], self._key(request, at, (n + 1) * group.size))
+                request.offered[at] = last
+                if self.log is not None:
+                    self.log.add(OpKind.PUBLISH, request.number, [table[n] for n in names])
             if group.window is None and group.size != self._unit:
                 self._name_tail(request, at, tokens)
 
     def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:
-        """Never for the whole batch at once."""
-        return False
+        """One step of the whole batch at once: every decode stores a token, and each of `chunks` (request,
+        tokens) stores its tokens; all in batch order. False (no effect) if the blocks might not suffice."""
+        due = {r.order: r for p in self._phases for r in self._decodes.at(step - p)} | self._started
+        takers = [(r, r.stored(step), 1) for r in due.values()] + [(r, r.computed, n) for r, n in chunks]
+        if sum(self._wanted(r, stored, stored + n) for r, stored, n in takers) > self.pool.free:
+            return False
+        takers.sort(key=_batch_order)
+        self._started.clear()
+        for request, stored, n in takers:
+            self._leave_windows(request, stored)
+            self._extend(request, stored + n)
+            self.register(request, stored, stored + n)
+        return True
 
     def advance(self, step: int, steps: int, bought: list[tuple[int, int]]) -> int:
-        """Never several steps at once."""
-        return 0
+        """One step with a token for every decode; 0 if the blocks might not suffice."""
+        return int(self.serve(step, ()))
 
     def start(self, request: Request) -> None:
-        """Nothing to prepare."""
+        """The request decodes from now on, one token a step."""
+        if self.batched:
+            self._decodes.enter(request)
+            self._started[request.order] = request
 
     def stop(self, request: Request) -> None:
-        """Nothing to undo."""
+        """The request decodes no longer."""
+        if self.batched:
+            self._decodes.leave(request)
+            self._started.pop(request.order, None)
 
     def release(self, request: Request, stored: int, *, again: bool = False) -> None:
         """Free the block tables; blocks that have a key stay cached."""
         for table in request.tables:
+            self.left -= _nulls(table) * self.block_size
             self.pool.let_go(request.number, [b for b in reversed(table) if b])
         request.tables, request.table, request.offered = [], [], []
 
@@ -239,9 +265,9 @@ class GroupedMemoryManager:
         """Slots a request must have to compute so many tokens."""
         return min(tokens + self._lookahead, self._max_len)
 
-    def _hashed(self, request: Request) -> int:
-        """Leading tokens in blocks that have a key."""
-        known = max(request.known - self._ahead, 0)
+    def _hashed(self, known: int) -> int:
+        """Of so many known tokens, the leading ones in blocks that have a key."""
+        known = max(known - self._ahead, 0)
         return known - known % self._unit
 
     def _key(self, request: Request, group: int, end: int) -> int:
@@ -258,6 +284,10 @@ class GroupedMemoryManager:
         table, at = request.tables[group], end // size
         if 0 < end <= tokens and end % size and at < len(table) and self.pool.key_of(table[at]) is None:
             self.pool.rename(table[at], self._key(request, group, end) + len(self.groups))
+
+    def _wanted(self, request: Request, stored: int, upto: int) -> int:
+        """Blocks to be taken so that a running request with `stored` tokens can go on to `upto`."""
+        return self._missing(self._slots(upto), stored, list(map(len, request.tables)))
 
     def _missing(self, upto: int, computed: int, lengths: Sequence[int], *, capped: bool = False) -> int:
         """Blocks to be taken so that `upto` tokens have slots, beyond table entries that are there."""
@@ -278,15 +308,25 @@ class GroupedMemoryManager:
                 if self.log is not None:
                     self.log.add(OpKind.TAKE, request.number, ids)
 
-    def _leave_windows(self, request: Request) -> None:
+    def _leave_windows(self, request: Request, stored: int) -> None:
         """Free blocks that no token reads any more, those in flight included."""
-        computed = max(0, request.computed - request.inflight)
+        computed = max(0, stored - request.inflight)
         for group, table in zip(self.groups, request.tables, strict=True):
             last = min(group.skipped(computed), len(table)) - 1
             gone = list(takewhile(bool, (table[at] for at in range(last, -1, -1))))
             if gone:
                 table[last + 1 - len(gone) : last + 1] = [0] * len(gone)
+                self.left += len(gone) * self.block_size
                 self.pool.let_go(request.number, gone)
+
+
+def _decodes(request: Request) -> bool:
+    """Whether what the request has stored follows from the step alone, see `Request`."""
+    return request.order >= 0 and not request.chunking
+
+
+def _batch_order(taker: tuple[Request, int, int]) -> int:
+    return taker[0].order
 
 
 def _nulls(table: list[int]) -> int:

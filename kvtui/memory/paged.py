@@ -26,6 +26,8 @@ class PagedMemoryManager(ByName):
     region_blocks = None
     reserves = False
     batched = True
+    tables = 1
+    left = 0
 
     def __init__(
         self, num_slots: int, block_size: int = 16, *, prefix_cache: bool = True, lifo: bool = True

@@ -20,6 +20,8 @@ class MemoryManager(Protocol):
     prefix_cache: bool
     reserves: bool  # whether it holds slots for tokens to come
     batched: bool  # whether it can `serve` a batch at once, and `advance`
+    tables: int  # block tables that a request has
+    left: int  # slots of running requests that nobody reads any more, where it is `batched`
 
     @property
     def evictions(self) -> int:

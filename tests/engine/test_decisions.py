@@ -55,3 +55,19 @@ def test_random_worlds_under_every_release(part: int) -> None:
             same(json.loads(json.dumps(recorded)), ours)
             preempted += len(recorded.get("preempted", ()))
     assert preempted > 20, "the worlds are too easy"
+
+
+@needs_shared
+def test_a_request_refused_for_budget_is_served_once_its_hit_has_grown() -> None:
+    config = {"num_gpu_blocks": 200, "block_size": 2, "max_num_seqs": 16, "enable_chunked_prefill": False}
+    config |= {"max_num_batched_tokens": 24, "max_model_len": 24}
+    lines: list[dict[str, Any]] = [
+        {"id": f"d{i}", "arrival_step": 0, "prompt_tokens": 4, "output_tokens": 15} for i in range(9)
+    ]
+    quoted = [["req:d0", 4], ["out:d0", 12], ["own", 6]]
+    lines.append({"id": "q", "arrival_step": 3, "prompt_segments": quoted, "output_tokens": 1})
+    theirs = list(simulated((config, lines), NEWEST))
+    assert theirs[3]["waiting"] == ["q"]
+    assert theirs[4]["hit"] == {"q": 8}
+    for recorded, ours in itertools.zip_longest(theirs, decide(config, lines)):
+        same(json.loads(json.dumps(recorded)), ours)

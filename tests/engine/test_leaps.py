@@ -14,12 +14,20 @@ from kvtui.memory.contiguous import PLACEMENT, RESERVE, ContiguousMemoryManager
 from kvtui.rules import NEWEST, RELEASES
 from tests.engine.digest import LIMITS, Price, run
 from tests.engine.worlds import world
+from tests.vllm.more_worlds import more_world
 
 
 def paged(seed: int) -> Engine:
     config, lines = world(seed)
     release = random.Random(seed).choice([NEWEST] * 3 + list(RELEASES))
     engine, _ = prepare(config | {"max_steps": 2000}, lines, vllm=release)
+    engine.observer = engine.manager.log = None
+    engine.cost = Price()
+    return engine
+
+
+def layered(seed: int) -> Engine:
+    engine, _ = prepare(*more_world(seed, "window"))
     engine.observer = engine.manager.log = None
     engine.cost = Price()
     return engine
@@ -48,6 +56,13 @@ def test_any_number_of_steps_a_call_gives_one_run(build, seed: int) -> None:
     single, *others = (run(build(seed), limit) for limit in LIMITS.values())
     for other in others:
         assert other == single
+
+
+def test_windows_give_one_run_too() -> None:
+    for seed in range(25):
+        single, *others = (run(layered(seed), limit) for limit in LIMITS.values())
+        for other in others:
+            assert other == single
 
 
 def test_leaps_are_taken_at_all() -> None:
