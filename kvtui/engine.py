@@ -7,7 +7,7 @@ step or, with a higher limit, leaps over as many steps without a decision; both 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from kvtui.closedloop import ClosedLoop, Turns
@@ -22,6 +22,7 @@ from kvtui.request import Phase, Request
 from kvtui.rules import Rules
 from kvtui.scheduler import Scheduler
 from kvtui.speculation import DraftModel
+from kvtui.stretch import Stretch
 from kvtui.traces.workload import Workload
 
 UNLIMITED = 1 << 60
@@ -123,7 +124,8 @@ class Engine:
         self.results = Results(len(workload))
         self.known = 0  # requests that have arrived
         ahead = rules.speculation.keyed_ahead
-        self._keys = BlockKeys(workload, manager.block_size, ahead=ahead) if manager.prefix_cache else None
+        keyed = manager.prefix_cache and workload.unit
+        self._keys = BlockKeys(workload, manager.block_size, ahead=ahead) if keyed else None
         closed = workload.closed or workload.clients
         self._loop = ClosedLoop(Turns(workload)) if closed else None
         self._coming = self._loop or Arrivals(workload)
@@ -138,16 +140,20 @@ class Engine:
         self._event = 0  # no arrival, abort or end before then
         self._changed = True  # whether levels may have changed since they were measured
         self._rates: dict[int, tuple[int, int]] = {}
+        self._stretch: Stretch | None = None  # going on
 
     @property
     def next_ps(self) -> int:
         """When the next step starts: now or, where nothing runs or waits, when something arrives."""
-        due = None if self.scheduler.active else self._due()
-        return self.now_ps if due is None else max(self.now_ps, due)
+        due = self.now_ps if self.scheduler.active else self._due()
+        return self.now_ps if due == NEVER else max(self.now_ps, due)
 
     @property
     def meter(self) -> Meter:
         """What was measured up to now."""
+        if self._stretch is not None:
+            self._stretch.measure(self._meter, self.manager.block_size)
+            self._stretch.begin_anew()
         self._meter.flush(self.now_ps)
         return self._meter
 
@@ -160,79 +166,93 @@ class Engine:
 
     def step(self, limit: int = 1) -> bool:
         """Do at most `limit` scheduler steps in one call; False when nothing is left to do."""
-        if self.now_ps >= self._event or not self.scheduler.active:
-            if self.done or not self._take_in():
+        stretch = self._stretch
+        if stretch is None or self.now_ps >= self._event:
+            if stretch is not None:
+                self._end_stretch(stretch)
+            if (self.now_ps >= self._event or not self.scheduler.active) and not self._take_in():
                 self.done = True
                 return False
-            self._changed = True
-        steps = self.scheduler.horizon() if self.clock is None else 0
-        plan = self._leap(steps if steps < limit else limit) if steps else None
-        if plan is None:
-            plan = self._full_step()
-            self._idle = self._idle + 1 if plan.idle else 0
-            if self._idle >= PATIENCE and self._due() is None and self.scheduler.settled:
-                self.done = self.stuck = True
-        if self.observer is not None:
-            self.observer.updated(self, plan)
+            stretch = self._stretch = self._begin_stretch()
+        if stretch is None:
+            self._full_step()
+        elif not self._leap(stretch, limit):
+            self._end_stretch(stretch)
+            self._full_step()
         return not self.done
 
-    def _leap(self, steps: int) -> Plan | None:
-        scheduler, meter, now = self.scheduler, self._meter, self.now_ps
-        decodes = len(scheduler.running)
-        fixed, slope = self._rates.get(decodes) or self._rate(decodes)
-        context = scheduler.decode_context
-        first, rise = fixed + slope * context, slope * decodes
-        uniform = self.manager.uniform
-        if steps > 1:
-            # Where it matters which blocks lose content, look at every step.
-            steps = self._until_event(steps, first, rise) if uniform else 1
-        if self._changed:
-            meter.set(
-                now, decodes, scheduler.final, self.manager.levels(self._wanted()), blocked=scheduler.blocked
-            )
-            self._changed = False
-        bought: list[tuple[int, int]] = []
-        plan = scheduler.leap(steps, context, bought)
-        if plan is None:
+    def _begin_stretch(self) -> Stretch | None:
+        """What can be done before the next full step, if anything."""
+        scheduler = self.scheduler
+        left = scheduler.horizon() if self.clock is None else 0
+        if not left:
             return None
+        if not self.manager.steady:
+            left = 1  # look at every step
+        if self._changed:
+            self._look()
+        decodes, context = len(scheduler.running), scheduler.decode_context
+        fixed, slope = self._rates.get(decodes) or self._rate(decodes)
+        return Stretch(left, decodes, self.now_ps, fixed + slope * context, slope * decodes, context)
+
+    def _end_stretch(self, stretch: Stretch) -> None:
+        stretch.measure(self._meter, self.manager.block_size)
+        self._stretch = None
+
+    def _leap(self, stretch: Stretch, limit: int) -> bool:
+        """At most `limit` steps of a stretch; False where memory suffices for none."""
+        scheduler = self.scheduler
+        steps = limit if limit < stretch.left else stretch.left
+        if steps > 1:
+            # In a leap arrivals that change nothing are taken in late.
+            steps = stretch.within((self._event if scheduler.open else self._deadline) - self.now_ps, steps)
+        done = scheduler.leap(steps, stretch.bought)
+        if not done:
+            return False
+        plan = self._told(stretch, done) if self.observer is not None else None
+        if not self.manager.steady:
+            self._look()
+            stretch.stored = scheduler.filled(stretch.stored)
+        self.now_ps += stretch.go(done)
+        self.results.output_tokens += done * stretch.decodes
+        ended: Sequence[Request] = ()
+        if not stretch.left:
+            self._end_stretch(stretch)
+            ended = scheduler.end_decodes()
+            self._end_all(ended)
+        if plan is not None and self.observer is not None:
+            plan.finished = ended
+            self.observer.updated(self, plan)
+        return True
+
+    def _told(self, stretch: Stretch, done: int) -> Plan:
+        """Tell the observer of a leap, before anything ends."""
+        context = stretch.stored + stretch.steps * stretch.decodes
+        plan = Plan.of_leap(self.scheduler.step - done, done, stretch.decodes, context)
+        plan.stored = self.scheduler.filled(context)
         if self.observer is not None:
             self.observer.scheduled(self, plan)
-        if plan.steps == 1:
-            dt = first
-            meter.store(plan.stored, dt)
-        else:
-            dt = plan.steps * first + rise * (plan.steps * (plan.steps - 1) // 2)
-            meter.store_leap(plan.steps, plan.stored, decodes, first, rise)
-        for done, blocks in bought:
-            slots = blocks * self.manager.block_size
-            meter.buy(now + done * first + rise * (done * (done - 1) // 2), slots)
-        if not uniform:
-            meter.set(
-                now, decodes, scheduler.final, self.manager.levels(self._wanted()), blocked=scheduler.blocked
-            )
-        self.now_ps = now + dt
-        self._settle(plan)
         return plan
 
-    def _full_step(self) -> Plan:
+    def _full_step(self) -> None:
         scheduler = self.scheduler
         plan = scheduler.full_step()
         if self.observer is not None:
             self.observer.scheduled(self, plan)
         dt = self._duration(plan)
-        levels = self.manager.levels(self._wanted())
-        self._meter.set(
-            self.now_ps, len(scheduler.running), scheduler.final, levels, blocked=scheduler.blocked
-        )
+        self._look()
         self._meter.store(plan.stored, dt)
-        self._changed = False
         if self.rules.async_scheduling:
             self._settle(plan)  # what came in is the result of the step before
             self.now_ps += dt
         else:
             self.now_ps += dt
             self._settle(plan)
-        return plan
+        self._idle = self._idle + 1 if plan.idle else 0
+        if self._idle >= PATIENCE and self._due() == NEVER and scheduler.settled:
+            self.done = self.stuck = True
+        if self.observer is not None:
+            self.observer.updated(self, plan)
 
     def _duration(self, plan: Plan) -> int:
         if self.clock is not None:
@@ -246,12 +266,24 @@ class Engine:
         results.output_tokens += plan.tokens
         for request in plan.first_tokens:
             results.first(request, self.now_ps)
-        if plan.finished:
+        self._end_all(plan.finished)
+
+    def _end_all(self, requests: Sequence[Request]) -> None:
+        if requests:
             self._changed = True
-            for request in plan.finished:
-                results.finish_one(request, self.now_ps)
-                self._live.pop(request.number, None)
-                self._ended(request.number, self.now_ps)
+        for request in requests:
+            self.results.finish_one(request, self.now_ps)
+            self._live.pop(request.number, None)
+            self._ended(request.number, self.now_ps)
+
+    def _look(self) -> None:
+        """Measure levels, which stand until they are measured again."""
+        scheduler, waiting = self.scheduler, self.scheduler.waiting
+        levels = self.manager.levels(waiting.head() if waiting else None)
+        self._meter.set(
+            self.now_ps, len(scheduler.running), scheduler.final, levels, blocked=scheduler.blocked
+        )
+        self._changed = False
 
     def _rate(self, decodes: int) -> tuple[int, int]:
         """Time of a step of so many decodes: without context, and for each token of context."""
@@ -259,48 +291,27 @@ class Engine:
         rate = self._rates[decodes] = fixed, self.cost.leap(decodes, 1, 1) - fixed
         return rate
 
-    def _until_event(self, steps: int, first: int, rise: int) -> int:
-        """At most so many steps that the last one starts before the next event that could matter."""
-        room = (self._event if self.scheduler.open else self._deadline) - self.now_ps
-        if room <= 0:
-            return 1
-        if steps * first + rise * (steps * (steps - 1) // 2) < room:
-            return steps
-        low, high = 0, min(steps, room // first + 1)  # low steps end before the event, high steps do not
-        while high - low > 1:
-            middle = (low + high) // 2
-            if middle * first + rise * (middle * (middle - 1) // 2) < room:
-                low = middle
-            else:
-                high = middle
-        return high
-
-    def _wanted(self) -> Request | None:
-        waiting = self.scheduler.waiting
-        return waiting.head() if waiting else None
-
     # ---- arrivals and aborts
 
-    def _due(self) -> int | None:
+    def _due(self) -> int:
         """When the next arrival or abort is."""
-        times = [self._next.time] if self._next is not None else []
-        if self._aborts:
-            times.append(self._aborts[-1][0])
-        return min(times, default=None)
+        due = self._next.time if self._next is not None else NEVER
+        return min(due, self._aborts[-1][0]) if self._aborts else due
 
     def _take_in(self) -> bool:
         """Take in what is due; jump over idle time. False when nothing is left or the time is up."""
-        while self.now_ps < self._until:
+        self._changed = True
+        while self.now_ps < self._until and not self.stuck:
             self._take_in_until(self.now_ps)
             due = self._due()
-            self._deadline = min(self._until, self._aborts[-1][0] if self._aborts else NEVER)
-            self._event = min(self._deadline, due if due is not None else NEVER)
+            self._deadline = min(self._until, self._aborts[-1][0]) if self._aborts else self._until
+            self._event = min(self._deadline, due)
             if self.scheduler.active:
                 return True
             self.scheduler.rest()
             if self.observer is not None:
                 self.observer.idle(self)
-            if due is None:
+            if due == NEVER:
                 return False
             self._meter.flush(self.now_ps)
             self.now_ps = max(self.now_ps, due)
@@ -336,16 +347,11 @@ class Engine:
     def _arrive(self, arrival: Arrival) -> None:
         self.known += 1
         keys = self._keys.of(arrival.number) if self._keys is not None else []
-        max_len = self.rules.max_model_len
-        request = request_of(arrival, keys, max_len)
-        needed, room = (arrival.prompt + 1, max_len) if arrival.prompt else (1, 0)
-        if self._refuse and needed <= room:
-            needed, room = self.manager.need(request), self.manager.blocks
-            if not self.manager.can_hold(request) and needed <= room:
-                needed, room = room + 1, room  # enough units, but no range so large
-        if needed > room:
+        request = request_of(arrival, keys, self.rules.max_model_len)
+        refusal = self._refusal(request)
+        if refusal is not None:
             request.move(Phase.REJECTED)
-            self.results.refusals[arrival.number] = (needed, room)
+            self.results.refusals[arrival.number] = refusal
             if self.observer is not None:
                 self.observer.rejected(self, request)
             self._ended(arrival.number, arrival.time)
@@ -357,3 +363,13 @@ class Engine:
             self._live[arrival.number] = request
         if self.observer is not None:
             self.observer.arrived(self, request)
+
+    def _refusal(self, request: Request) -> tuple[int, int] | None:
+        """Why a request can never be served: what it needs, and what there is."""
+        max_len = self.rules.max_model_len
+        if not 0 < request.prompt < max_len:
+            return (request.prompt + 1, max_len) if request.prompt else (1, 0)
+        if not self._refuse or self.manager.can_hold(request):
+            return None
+        needed, room = self.manager.need(request), self.manager.blocks
+        return max(needed, room + 1), room  # where there are enough units, no range is so large

@@ -222,7 +222,7 @@ class ExplicitScheduler(Scheduler):
 
     def _candidate(self) -> Request | None:
         while self.waiting and self.waiting.head().stale:
-            self._aside.append(self.waiting.pop())
+            self._aside.append(self.waiting.take())
         return super()._candidate()
 
     def _admissions(self, plan: Plan, cap: int | None, left: int) -> None:
@@ -252,7 +252,7 @@ class ExplicitScheduler(Scheduler):
         if not (self._unready and self.rules.release.go_on):
             return False
         self._unready = False
-        self._aside.append(self.waiting.pop())
+        self._aside.append(self.waiting.take())
         return True
 
     def _take_in(self, plan: Plan, request: Request, hit: int, tokens: int) -> None:

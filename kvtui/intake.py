@@ -55,21 +55,20 @@ class Arrivals:
 
 
 class BlockKeys:
-    """Keys of the leading blocks that two requests of a workload can meet, for one block size. A key names
-    the prefix up to the end of its block, and `ahead` tokens more."""
+    """Keys of the leading blocks that two requests of a workload (with prefix identity) can meet, for one
+    block size. A key names the prefix up to the end of its block, and `ahead` tokens more."""
 
     def __init__(self, workload: Workload, block_size: int, *, ahead: int = 0) -> None:
         self._workload = workload
         self._block_size = block_size
         self._ahead = ahead
-        self._blocks = None
-        if workload.unit:
-            shared = np.minimum(workload.shared_units * workload.unit, workload.identified)
-            self._blocks = np.maximum(shared - ahead, 0) // block_size
+        shared = np.minimum(workload.shared_units * workload.unit, workload.identified)
+        self._blocks = np.maximum(shared - ahead, 0) // block_size
 
     def of(self, number: int) -> list[int]:
         """Keys of request `number`, one a block; empty where it shares nothing."""
-        if self._blocks is None or not (blocks := int(self._blocks[number])):
+        blocks = int(self._blocks[number])
+        if not blocks:
             return []
         workload = self._workload
         at = np.arange(blocks, dtype=np.int64)

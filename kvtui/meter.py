@@ -5,7 +5,10 @@ Levels are only looked at when they change: what stood since the last change is 
 
 from __future__ import annotations
 
-from kvtui.memory.levels import NOTHING, Levels
+from itertools import accumulate, chain, count
+from operator import mul
+
+from kvtui.memory.levels import NOTHING, Bought, Levels
 
 
 class Meter:
@@ -26,6 +29,7 @@ class Meter:
         self._running = 0
         self._final = 0
         self._blocked = False
+        self._seldom = False  # whether any of those is there that seldom are
         self._held, self._twice, self._hole, self._cached, self._free = NOTHING
 
     def flush(self, now: int) -> None:
@@ -35,13 +39,14 @@ class Meter:
             self._since = now
             self.time += dt
             self.running += dt * self._running
-            self.stored -= dt * self._twice
             self.final += dt * self._final
             self.held += dt * self._held
-            self.hole += dt * self._hole
             self.cached += dt * self._cached
             self.free += dt * self._free
-            self.blocked += dt * self._blocked
+            if self._seldom:
+                self.stored -= dt * self._twice
+                self.hole += dt * self._hole
+                self.blocked += dt * self._blocked
 
     def skip(self, now: int) -> None:
         """Nothing runs until `now`."""
@@ -54,19 +59,32 @@ class Meter:
         self._final = final
         self._blocked = blocked
         self._held, self._twice, self._hole, self._cached, self._free = levels
+        self._seldom = blocked or self._twice > 0 or self._hole > 0
         if running > self.peak:
             self.peak = running
 
-    def buy(self, now: int, slots: int) -> None:
-        """At `now` free slots were taken: never used and lost ones first, cached ones last."""
-        past = now - self._since  # the new level will count for this time too: take it back at once
-        self._held += slots
-        self.held -= slots * past
-        self._free -= slots
-        self.free += slots * past
-        if self._free < self._cached:
-            self.cached += (self._cached - self._free) * past
+    def buy(self, begin: int, first: int, rise: int, bought: Bought, size: int) -> None:
+        """Blocks of `size` free slots were taken in successive steps from `begin` on; step i took first + i *
+        rise ps. The new levels will count from the last change on: what that is too much is taken back."""
+        taken = bought.blocks
+        total = sum(taken) * size
+        if not total:
+            return
+        past = begin - self._since
+        area = _area(taken, past, first, rise) * size
+        without = self._free - self._cached
+        self._held += total
+        self.held -= area
+        self._free -= total
+        self.free += area
+        if bought.cached:
+            self._cached -= sum(bought.cached) * size
+            self.cached += _area(bought.cached, past, first, rise) * size
+        elif total > without:
             self._cached = self._free
+            self.cached += area
+            if without:
+                self.cached -= _area(_leading(taken, without // size), past, first, rise) * size
 
     def store(self, stored: int, dt: int) -> None:
         """A step of `dt` ps that ends with `stored` tokens."""
@@ -82,3 +100,22 @@ class Meter:
     def totals(self) -> dict[str, int]:
         """All sums by name."""
         return {name: n for name, n in vars(self).items() if not name.startswith("_")}
+
+
+def _area(taken: list[int], past: int, first: int, rise: int) -> int:
+    """Sum over steps of what they took times the time before them, which was `past` before the first."""
+    area: int = past * sum(taken) + first * sum(map(mul, taken, count()))
+    if rise:
+        area += rise * sum(map(mul, taken, accumulate(chain((0,), count()))))
+    return area
+
+
+def _leading(taken: list[int], blocks: int) -> list[int]:
+    """What of each step's blocks were among the first `blocks`."""
+    leading = []
+    for n in taken:
+        leading.append(min(n, blocks))
+        blocks -= n
+        if blocks <= 0:
+            break
+    return leading

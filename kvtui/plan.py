@@ -36,6 +36,16 @@ class Plan:
     def __init__(self, step: int) -> None:
         self.step = step
 
+    @classmethod
+    def of_leap(cls, step: int, steps: int, decodes: int, context: int) -> Plan:
+        """`steps` steps from `step` on in which `decodes` requests decode, the first reading `context`."""
+        plan = cls(step)
+        plan.steps = steps
+        plan.decodes = decodes
+        plan.decode_context = context
+        plan.tokens = steps * decodes
+        return plan
+
     @property
     def idle(self) -> bool:
         """Whether nothing was computed and nothing changed."""

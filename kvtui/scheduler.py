@@ -7,8 +7,10 @@ alike and can be done many at a time (`leap`); all others are `full_step`s, whic
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable, Sequence
 
 from kvtui.memory.hits import Hits
+from kvtui.memory.levels import Bought
 from kvtui.memory.protocol import MemoryManager
 from kvtui.plan import Plan, PrefixCounters
 from kvtui.request import Phase, Request
@@ -36,7 +38,8 @@ class Scheduler:
         self._orders = 0
         self._finishes: list[tuple[int, int, Request]] = []  # heap; stale entries are skipped
         self._watermark = rules.watermark_blocks(manager.blocks)
-        self._blocked = False  # the head was refused in the last full step and nothing changed since
+        # The head was refused in the last full step, and nothing changed since.
+        self.blocked = False
         self._wish: tuple[int, int] | None = None  # (block number, key) that would help the blocked head
         self._tried: tuple[Request, int] | None = None  # blocked head and its hit tokens
 
@@ -45,12 +48,7 @@ class Scheduler:
     @property
     def active(self) -> bool:
         """Whether anything runs or waits."""
-        return bool(self.running) or len(self.waiting) > 0
-
-    @property
-    def blocked(self) -> bool:
-        """Whether the next request was refused for memory (or, without chunked prefill, for budget)."""
-        return self._blocked
+        return bool(self.running or self.waiting)
 
     @property
     def settled(self) -> bool:
@@ -69,14 +67,14 @@ class Scheduler:
     def stored(self) -> int:
         """Slots filled now by the running requests, shared ones counted for each."""
         decodes = len(self.running) - len(self._chunking)
-        return self._filled(self._offsets + decodes * self.step + sum(r.computed for r in self._chunking))
+        return self.filled(self._offsets + decodes * self.step + sum(r.computed for r in self._chunking))
 
     @property
     def decode_context(self) -> int:
         """Tokens that a decode-only step would read now, the new ones included."""
         return self._offsets + len(self.running) * (self.step + 1)
 
-    def _filled(self, tokens: int) -> int:
+    def filled(self, tokens: int) -> int:
         """Slots that the running requests fill, with so many tokens among them."""
         return tokens * self.manager.tables - self.manager.left
 
@@ -85,7 +83,7 @@ class Scheduler:
         if not self.running or self._chunking:
             return 0
         if self.waiting and len(self.running) < self.rules.running_limit:
-            if not self._blocked:
+            if not self.blocked:
                 return 0
             if self._wish is not None and self._wish[1] in self.manager.hot_keys(self._wish[0]):
                 return 0
@@ -108,7 +106,7 @@ class Scheduler:
         changes = bool(self.waiting) and self.open
         self.waiting.add(request)
         if changes:
-            self._blocked = False
+            self.blocked = False
 
     def abort(self, request: Request) -> None:
         """The client went away."""
@@ -120,29 +118,21 @@ class Scheduler:
             self.waiting.remove(request)
             self.preempted_waiting -= request.phase is Phase.PREEMPTED
         request.move(Phase.ABORTED)
-        self._blocked = False
+        self.blocked = False
 
     # ---- steps
 
-    def leap(self, steps: int, context: int, bought: list[tuple[int, int]]) -> Plan | None:
-        """Up to `steps` (at most `horizon()`) decode-only steps; None if memory does not suffice for one.
-        `context` is `decode_context`."""
+    def leap(self, steps: int, bought: Bought) -> int:
+        """Up to `steps` (at most `horizon()`) decode-only steps; returns how many memory sufficed for."""
         done = self.manager.advance(self.step, steps, bought)
-        if not done:
-            return None
-        plan = Plan(self.step)
-        plan.steps = done
-        plan.decodes = len(self.running)
-        plan.decode_context = context
-        plan.stored = self._filled(context)
-        if self._tried is not None and self._blocked and not self.rules.release.count_at_admission:
-            self._count(*self._tried, times=done)
         self.step += done
-        return plan
+        if self._tried is not None and self.blocked and not self.rules.release.count_at_admission:
+            self._count(*self._tried, times=done)
+        return done
 
     def full_step(self) -> Plan:
         """One step by all the rules: the running pass, then the waiting pass."""
-        self._blocked = False
+        self.blocked = False
         self._wish = self._tried = None
         plan = Plan(self.step)
         cap = self.rules.prefill_cap(len(self.running) + len(self.waiting))
@@ -160,12 +150,8 @@ class Scheduler:
         return plan
 
     def commit(self, plan: Plan) -> None:
-        """The model has run: tokens appear, requests end (in batch order) and free their memory."""
-        plan.tokens = plan.decodes * plan.steps
-        last = plan.step + plan.steps - 1
-        finishes = self._finishes
-        if not plan.prefill and not plan.hungry and (not finishes or finishes[0][0] > last):
-            return
+        """The model has run: tokens appear, requests end and free their memory."""
+        plan.tokens = plan.decodes
         ending: list[Request] = []
         for request, start, tokens in plan.prefill:
             request.computed = start + tokens
@@ -173,16 +159,23 @@ class Scheduler:
                 self._first_token(plan, request, ending)
         for request in plan.hungry:
             self._delay(request)
+        plan.finished = self.end_decodes(ending)
+
+    def end_decodes(self, also: Iterable[Request] = ()) -> Sequence[Request]:
+        """End those whose last token has appeared, and `also` others; in batch order."""
+        finishes, last = self._finishes, self.step - 1
+        ending = list(also)
         while finishes and finishes[0][0] <= last:
             finish, order, request = heapq.heappop(finishes)
             if self.running.get(order) is request and request.finish == finish:
                 ending.append(request)
-        ending.sort(key=_order)
-        for request in ending:
-            self._end(request)
-        plan.finished = ending
         if ending:
-            self._blocked = False
+            if len(ending) > 1:
+                ending.sort(key=_order)
+            for request in ending:
+                self._end(request)
+            self.blocked = False
+        return ending
 
     # ---- the running pass
 
@@ -191,6 +184,8 @@ class Scheduler:
         left = budget - len(self.running) + len(self._chunking)
         if left < 0:
             return None
+        if not self._chunking:
+            return []
         wants = [(r, capped(r.known - r.computed, cap)) for r in self._chunking]
         if sum(n for _, n in wants) <= left:
             return wants
@@ -277,7 +272,7 @@ class Scheduler:
             if not tokens:
                 # Refused for budget: later steps differ only if somebody's chunk used some of it.
                 self._refuse(request, hits)
-                self._blocked = not plan.prefill
+                self.blocked = not plan.prefill
                 return
             watermark = self._watermark if self.running else 0
             if not manager.admit(request, hits, tokens, watermark=watermark, reserve_full=rules.reserve_full):
@@ -290,7 +285,7 @@ class Scheduler:
 
     def _refuse(self, request: Request, hits: Hits) -> None:
         """The head of the queue has to wait; a longer hit could help."""
-        self._blocked = True
+        self.blocked = True
         self._tried = (request, hits.tokens)
         key = self.manager.missing_key(request, hits)
         self._wish = None if key is None else (len(hits.blocks), key)
@@ -306,7 +301,7 @@ class Scheduler:
 
     def _take_in(self, plan: Plan, request: Request, hit: int, tokens: int) -> None:
         """From the queue into the batch."""
-        self.waiting.pop()
+        self.waiting.take()
         self._enter(request)
         plan.admitted = [*plan.admitted, (request, hit)]
         plan.prefill = [*plan.prefill, (request, hit, tokens)]
@@ -330,11 +325,13 @@ class Scheduler:
         """Count the work of a full step, after scheduling and before anything ends."""
         after = self.step + 1
         decodes = len(self.running) - len(self._chunking)
-        stored = self._offsets + decodes * after - len(plan.hungry)
+        stored = plan.decode_context = self._offsets + decodes * after - len(plan.hungry)
         plan.decodes = decodes - len(plan.hungry)
-        plan.decode_context = stored - sum(r.offset + self.step for r in plan.hungry)
+        for request in plan.hungry:
+            plan.decode_context -= request.offset + self.step
         plan.count_prefill(plan.prefill)
-        plan.stored = self._filled(stored + sum(r.computed for r in self._chunking) + plan.prefill_tokens)
+        computed = sum([r.computed for r in self._chunking])
+        plan.stored = self.filled(stored + computed + plan.prefill_tokens)
 
     def _enter(self, request: Request) -> None:
         self.preempted_waiting -= request.phase is Phase.PREEMPTED
@@ -369,7 +366,7 @@ class Scheduler:
             ending.append(request)
             return
         self._chunking.remove(request)
-        request.decode_from(plan.step + 1)
+        request.decode_from(self.step)
         self._offsets += request.offset
         self.manager.start(request)
         heapq.heappush(self._finishes, (request.finish, request.order, request))

@@ -12,34 +12,19 @@ from kvtui.request import Request
 Rank = tuple[int, int, int]
 
 
-class FcfsQueue:
+class FcfsQueue(deque[Request]):
     """First come, first served; a preempted request returns to the front."""
 
-    def __init__(self) -> None:
-        self._queue: deque[Request] = deque()
-
-    def __len__(self) -> int:
-        return len(self._queue)
-
-    def add(self, request: Request) -> None:
-        self._queue.append(request)
-
-    def put_back(self, request: Request) -> None:
-        """A preempted request."""
-        self._queue.appendleft(request)
+    add = deque.append
+    put_back = deque.appendleft  # a preempted request
+    take = deque.popleft
 
     def head(self) -> Request:
-        return self._queue[0]
-
-    def pop(self) -> Request:
-        return self._queue.popleft()
-
-    def remove(self, request: Request) -> None:
-        self._queue.remove(request)
+        return self[0]
 
     def first(self, n: int | None = None) -> Iterator[Request]:
         """The first `n` in the order they will be admitted."""
-        return islice(self._queue, n)
+        return islice(self, n)
 
 
 class PriorityQueue:
@@ -59,7 +44,7 @@ class PriorityQueue:
     def head(self) -> Request:
         return self._heap[0][1]
 
-    def pop(self) -> Request:
+    def take(self) -> Request:
         return heapq.heappop(self._heap)[1]
 
     def remove(self, request: Request) -> None:

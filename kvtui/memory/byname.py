@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kvtui.request import Phase, Request
 
 if TYPE_CHECKING:
     from kvtui.memory.hits import Hits
+    from kvtui.memory.pool import BlockPool
 
 
 class MemoryUsage(NamedTuple):
@@ -114,3 +115,30 @@ class ByName:
 
     def fork_request(self, parent: Request, child: Request, stored: int) -> bool:
         raise NotImplementedError
+
+
+def usage_of(requests: Iterable[Request], pool: BlockPool, block_size: int) -> MemoryUsage:
+    """Slots of a pool by what they hold now."""
+    filled: dict[int, int] = {}  # a shared block counts once
+    for request in requests:
+        for at, block in enumerate(request.table):
+            fill = min(block_size, max(request.computed - at * block_size, 0))
+            filled[block] = max(fill, filled.get(block, 0))
+    stored = sum(filled.values())
+    held = (pool.size - pool.free) * block_size
+    cached = pool.cached * block_size
+    free = pool.free * block_size - cached
+    return MemoryUsage(stored=stored, internal=held - stored, cached=cached, free=free)
+
+
+def check_tables(requests: Collection[Request], pool: BlockPool, block_size: int) -> None:
+    """Assert that tables, references and the free queue agree."""
+    pool.check()
+    held: dict[int, int] = {}
+    for request in requests:
+        assert len(request.table) * block_size >= request.computed
+        for block in request.table:
+            held[block] = held.get(block, 0) + 1
+    if requests:
+        assert pool.free + len(held) == pool.size, "a block is neither free nor held"
+        assert {b: n - 1 for b, n in held.items() if n > 1} == pool.extra

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kvtui.errors import ConfigError
 from kvtui.memory.byname import ByName, MemoryUsage
 from kvtui.memory.hits import NO_HITS, Hits
-from kvtui.memory.levels import Levels
+from kvtui.memory.levels import Bought, Levels
 from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.placement import Buddy, FirstFit, Placement
 from kvtui.request import Request
@@ -25,8 +25,8 @@ class ContiguousMemoryManager(ByName):
     """
 
     prefix_cache = False
-    uniform = True
     reserves = True
+    steady = True
     batched = True
     tables = 1
     left = 0
@@ -156,7 +156,7 @@ class ContiguousMemoryManager(ByName):
         """One step of the whole batch: nothing has to be bought."""
         return True
 
-    def advance(self, step: int, steps: int, bought: list[tuple[int, int]]) -> int:
+    def advance(self, step: int, steps: int, bought: Bought) -> int:
         """All steps: nothing has to be bought."""
         return steps
 

@@ -14,7 +14,7 @@ from kvtui.errors import ConfigError
 from kvtui.memory.agreement import Agreement
 from kvtui.memory.groups import ONE_FULL_LAYER, groups_of
 from kvtui.memory.hits import NO_HITS, Hits
-from kvtui.memory.levels import Levels
+from kvtui.memory.levels import Bought, Levels
 from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.pool import BlockPool
 from kvtui.memory.retention import Retention
@@ -36,7 +36,7 @@ class GroupedMemoryManager:
 
     region_blocks = None
     reserves = False
-    uniform = False  # in any step blocks can fall out of a window: every step is looked at
+    steady = False  # blocks can fall out of a window
 
     def __init__(
         self,
@@ -236,7 +236,7 @@ class GroupedMemoryManager:
             self.register(request, stored, stored + n)
         return True
 
-    def advance(self, step: int, steps: int, bought: list[tuple[int, int]]) -> int:
+    def advance(self, step: int, steps: int, bought: Bought) -> int:
         """One step with a token for every decode; 0 if the blocks might not suffice."""
         return int(self.serve(step, ()))
 

@@ -1,4 +1,4 @@
-"""How memory stands at one moment."""
+"""How memory stands at one moment, and what was taken of it since."""
 
 from __future__ import annotations
 
@@ -16,3 +16,17 @@ class Levels(NamedTuple):
 
 
 NOTHING = Levels(0, 0, 0, 0, 0)
+
+
+class Bought:
+    """Blocks taken out of the free queue, step by step.
+
+    As a rule those without content go first. A manager for which that does not hold says in `cached` how
+    many of each step's blocks carried content.
+    """
+
+    __slots__ = ("blocks", "cached")
+
+    def __init__(self) -> None:
+        self.blocks: list[int] = []
+        self.cached: list[int] = []

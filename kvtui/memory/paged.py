@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from kvtui.errors import ConfigError
-from kvtui.memory.byname import ByName, MemoryUsage
+from kvtui.memory.byname import ByName, MemoryUsage, check_tables, usage_of
 from kvtui.memory.hits import NO_HITS, Hits
-from kvtui.memory.levels import Levels
+from kvtui.memory.levels import Bought, Levels
 from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.pool import BlockPool
 from kvtui.memory.wheel import PhaseWheel, affordable
@@ -25,6 +25,7 @@ class PagedMemoryManager(ByName):
 
     region_blocks = None
     reserves = False
+    steady = True
     batched = True
     tables = 1
     left = 0
@@ -43,6 +44,7 @@ class PagedMemoryManager(ByName):
         self.block_size = block_size
         self.blocks = num_slots // block_size
         self.prefix_cache = prefix_cache
+        self.lifo = lifo
         self.pool = BlockPool(self.blocks, lifo=lifo)
         self.wheel = PhaseWheel(block_size)  # every decode
         self.hot = PhaseWheel(block_size)  # decodes whose output completes blocks others can meet
@@ -72,11 +74,6 @@ class PagedMemoryManager(ByName):
         """Of the evicted blocks, how many another request could have met."""
         return self.pool.forgotten
 
-    @property
-    def uniform(self) -> bool:
-        """Whether blocks without content are all handed out before any with content."""
-        return self.pool.uniform
-
     def blocks_for(self, tokens: int) -> int:
         """Blocks that `tokens` tokens fill."""
         return -(-tokens // self.block_size)
@@ -95,7 +92,7 @@ class PagedMemoryManager(ByName):
 
     def lookup(self, request: Request) -> Hits:
         """The longest cached prefix; at least one known token stays to be computed. No effect."""
-        if not self.prefix_cache or request.skip_lookup:
+        if not (request.keys or request.lost) or not self.prefix_cache or request.skip_lookup:
             return NO_HITS
         limit = (request.known - 1) // self.block_size
         keys = request.keys
@@ -127,10 +124,9 @@ class PagedMemoryManager(ByName):
 
     def levels(self, wanted: Request | None) -> Levels:
         """How the memory stands. Any free block serves any request: there are no holes."""
-        size = self.block_size
-        pool = self.pool
-        held = (self.blocks - pool.free) * size
-        return Levels(held, pool.shared * size, 0, pool.cached * size, pool.free * size)
+        pool, size = self.pool, self.block_size
+        free = pool.free
+        return Levels((self.blocks - free) * size, pool.shared * size, 0, pool.cached * size, free * size)
 
     # ---- acting for a scheduler
 
@@ -142,13 +138,13 @@ class PagedMemoryManager(ByName):
         Refuses (False, no effect) when the blocks, or with `reserve_full` those for all its known tokens, and
         `watermark` blocks are not free.
         """
-        pool = self.pool
+        pool, size = self.pool, self.block_size
         count = hits.total
-        idle = hits.private + sum(map(pool.idle, hits.blocks))
-        have = count * self.block_size
-        need = max(self.blocks_for(have + tokens) - count, 0)
-        asked = max(self.blocks_for(request.known) - count, 0) if reserve_full else 0
-        if max(need, asked) + idle + watermark > pool.free:
+        have = count * size
+        idle = hits.private + sum(map(pool.idle, hits.blocks)) if count else 0
+        need = -(-(have + tokens) // size) - count
+        asked = max(-(-request.known // size) - count, need) if reserve_full else need
+        if asked + idle + watermark > pool.free:
             return False
         for block in hits.blocks:
             pool.share(block)
@@ -157,8 +153,8 @@ class PagedMemoryManager(ByName):
             pool.revive(request.lost_at, len(request.lost), hits.private)
             table += request.lost[: hits.private]
         request.lost = []
-        if self.log is not None:
-            self.log.add(OpKind.SHARE, request.number, tuple(table))
+        if self.pool.log is not None:
+            self.pool.log.add(OpKind.SHARE, request.number, tuple(table))
         request.table = table
         request.registered = len(hits.blocks)
         request.computed = have
@@ -185,70 +181,84 @@ class PagedMemoryManager(ByName):
             last = min(full, len(request.keys))
             self.pool.register(request.table[first:last], request.keys[first:last])
             request.registered = last
-        if self.log is not None:
-            self.log.add(OpKind.PUBLISH, request.number, request.table[before // self.block_size : full])
+        if self.pool.log is not None:
+            self.pool.log.add(OpKind.PUBLISH, request.number, request.table[before // self.block_size : full])
 
     def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:
         """One step of the whole batch at once: every decode stores a token, and each of `chunks` (request,
         tokens) stores its tokens; all in batch order. False (no effect) if the blocks do not suffice."""
         pool = self.pool
+        if not chunks:
+            return self._one_step(step) is not None
         takers: list[tuple[Request, int]] = [(r, 1) for r in self.wheel.at(step)]
         for request, tokens in chunks:
             takers.append((request, self.blocks_for(request.computed + tokens) - len(request.table)))
         total = sum(n for _, n in takers)
         if total > pool.free:
             return False
-        if chunks:
-            takers.sort(key=_batch_order)
+        takers.sort(key=_batch_order)
         ids = pool.take(total)
         at = 0
         for request, n in takers:
             if n:
                 request.table += ids[at : at + n]
-                if self.log is not None:
-                    self.log.add(OpKind.TAKE, request.number, ids[at : at + n])
+                if self.pool.log is not None:
+                    self.pool.log.add(OpKind.TAKE, request.number, ids[at : at + n])
                 at += n
         self._register_batch(step, chunks)
         return True
 
-    def advance(self, step: int, steps: int, bought: list[tuple[int, int]]) -> int:
+    def advance(self, step: int, steps: int, bought: Bought) -> int:
         """Up to `steps` steps in which nothing happens but one token for every decode.
 
-        Stops before the first step whose blocks do not suffice and returns how many steps were done. Appends
-        (steps done before, blocks taken) to `bought` for every step that took some.
+        Stops before the first step whose blocks do not suffice and returns how many steps were done. Adds to
+        `bought` what each of them took.
         """
-        if steps == 1:
-            return self._advance_one(step, bought)
-        done = 0
-        while done < steps:
-            slots = self.wheel.span(step + done, min(steps - done, self.block_size))
+        if steps == 1 or not self.lifo:
+            return self._one_by_one(step, steps, bought)
+        pool, end, at = self.pool, step + steps, step
+        while at < end:
+            slots = self.wheel.span(at, end - at)
             sizes = list(map(len, slots))
             total = sum(sizes)
-            short = total > self.pool.free
+            short = total > pool.free
             if short:
-                fits, total = affordable(sizes, self.pool.free)
+                fits, total = affordable(sizes, pool.free)
                 slots, sizes = slots[:fits], sizes[:fits]
             if total:
                 self._deal(chain.from_iterable(slots), total)
-                bought.extend((done + i, n) for i, n in enumerate(sizes) if n)
-            if self.hot.count or self.log is not None:
-                for at in range(step + done, step + done + len(slots)):
-                    self._register_batch(at, ())
-            done += len(slots)
+            bought.blocks += sizes
+            if self.hot.count or pool.log is not None:
+                for done in range(at, at + len(slots)):
+                    self._register_batch(done, ())
+            at += len(slots)
             if short:
                 break
-        return done
+        return at - step
 
-    def _advance_one(self, step: int, bought: list[tuple[int, int]]) -> int:
-        pool, takers = self.pool, self.wheel.at(step)
-        if total := len(takers):
+    def _one_by_one(self, step: int, steps: int, bought: Bought) -> int:
+        pool = self.pool
+        for at in range(step, step + steps):
+            before = 0 if self.lifo else pool.cached
+            taken = self._one_step(at)
+            if taken is None:
+                return at - step
+            bought.blocks.append(taken)
+            if not self.lifo:
+                bought.cached.append(before - pool.cached)
+        return steps
+
+    def _one_step(self, step: int) -> int | None:
+        """A token for every decode; returns how many blocks that took, None (no effect) where they lack."""
+        takers, pool = self.wheel.views[step % self.block_size], self.pool
+        total = len(takers)
+        if total:
             if total > pool.free:
-                return 0
+                return None
             self._deal(takers, total)
-            bought.append((0, total))
         if self.hot.count or pool.log is not None:
             self._register_batch(step, ())
-        return 1
+        return total
 
     def start(self, request: Request) -> None:
         """The request decodes from now on."""
@@ -287,8 +297,8 @@ class PagedMemoryManager(ByName):
         child.table = parent.table.copy()
         for block in child.table:
             self.pool.add_reference(block)
-        if self.log is not None:
-            self.log.add(OpKind.SHARE, child.number, tuple(child.table))
+        if self.pool.log is not None:
+            self.pool.log.add(OpKind.SHARE, child.number, tuple(child.table))
         return True
 
     def write_ahead(self, request: Request, stored: int) -> bool:
@@ -301,10 +311,10 @@ class PagedMemoryManager(ByName):
         source, (target,) = request.table[at], self.pool.take(1)
         request.table[at] = target
         self.pool.drop(source)
-        if self.log is not None:
-            self.log.add(OpKind.TAKE, request.number, [target])
-            self.log.add(OpKind.COPY, request.number, (source, target))
-            self.log.add(OpKind.DROP, request.number, [source])
+        if self.pool.log is not None:
+            self.pool.log.add(OpKind.TAKE, request.number, [target])
+            self.pool.log.add(OpKind.COPY, request.number, (source, target))
+            self.pool.log.add(OpKind.DROP, request.number, [source])
         return True
 
     # ---- within
@@ -312,13 +322,13 @@ class PagedMemoryManager(ByName):
     def _extend(self, request: Request, n: int) -> None:
         ids = self.pool.take(n)
         request.table += ids
-        if self.log is not None:
-            self.log.add(OpKind.TAKE, request.number, ids)
+        if self.pool.log is not None:
+            self.pool.log.add(OpKind.TAKE, request.number, ids)
 
     def _deal(self, takers: Iterable[Request], total: int) -> None:
         ids, log = self.pool.take(total), self.pool.log
         if log is None:
-            for request, block in zip(takers, ids, strict=True):
+            for request, block in zip(takers, ids):  # noqa: B905 - as many as there are takers
                 request.table.append(block)
             return
         for request, block in zip(takers, ids, strict=True):
@@ -327,7 +337,7 @@ class PagedMemoryManager(ByName):
 
     def _register_batch(self, step: int, chunks: Sequence[tuple[Request, int]]) -> None:
         """Register the blocks that get full in `step`, in batch order."""
-        if self.log is not None:
+        if self.pool.log is not None:
             full = list(self.wheel.at(step + 1))
         elif self.hot.count:
             full = list(self.hot.at(step + 1))
@@ -365,28 +375,11 @@ class PagedMemoryManager(ByName):
 
     def usage(self) -> MemoryUsage:
         """Slots by what they hold now."""
-        filled: dict[int, int] = {}  # a shared block counts once
-        for request in self.handles.values():
-            for at, block in enumerate(request.table):
-                fill = min(self.block_size, max(request.computed - at * self.block_size, 0))
-                filled[block] = max(fill, filled.get(block, 0))
-        stored = sum(filled.values())
-        held = (self.blocks - self.pool.free) * self.block_size
-        cached = self.pool.cached * self.block_size
-        free = self.pool.free * self.block_size - cached
-        return MemoryUsage(stored=stored, internal=held - stored, cached=cached, free=free)
+        return usage_of(self.handles.values(), self.pool, self.block_size)
 
     def check(self) -> None:
         """Assert that tables, references and the free queue agree."""
-        self.pool.check()
-        held: dict[int, int] = {}
-        for request in self.handles.values():
-            assert len(request.table) >= self.blocks_for(request.computed)
-            for block in request.table:
-                held[block] = held.get(block, 0) + 1
-        if self.handles:
-            assert self.pool.free + len(held) == self.blocks, "a block is neither free nor held"
-            assert {b: n - 1 for b, n in held.items() if n > 1} == self.pool.extra
+        check_tables(self.handles.values(), self.pool, self.block_size)
 
 
 def _order(request: Request) -> int:

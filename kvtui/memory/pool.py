@@ -56,12 +56,8 @@ class BlockPool:
     @property
     def cached(self) -> int:
         """Free blocks that still carry content."""
-        return self.free - len(self._stack) - self.fresh - len(self._plain)
-
-    @property
-    def uniform(self) -> bool:
-        """Whether blocks without content are all handed out before any with content."""
-        return not self._plain
+        fresh = self._fresh - self._base - self._head
+        return self.free - len(self._stack) - len(self._plain) - (fresh if fresh > 0 else 0)
 
     def queue(self) -> list[int]:
         """The whole free queue, next out first. O(n): for tests and recordings."""
@@ -95,47 +91,49 @@ class BlockPool:
         assert n <= self.free, f"{n} blocks of {self.free}"
         self.free -= n
         stack = self._stack
-        if n <= len(stack):
-            if n == 1:
-                return [stack.pop()]
-            if not n:
-                return []
-            ids = stack[: -n - 1 : -1]
-            del stack[-n:]
-            return ids
         if not stack:
             return self._take_back(n)
-        ids = stack[::-1]
-        stack.clear()
-        return ids + self._take_back(n - len(ids))
-
-    def _take_back(self, n: int) -> list[int]:
-        head = self._head
-        fresh = min(n, self._fresh - self._base - head)
-        if fresh > 0:
-            ids = self._back[head : head + fresh]
-            self._head = head + fresh
-            if n > fresh:
-                ids += self._evict(n - fresh)
-        else:
-            ids = self._evict(n)
-        if self._head > CUT and self._head * 2 > len(self._back):
-            del self._back[: self._head]
-            self._base += self._head
-            self._head = 0
+        rest = len(stack) - n
+        if rest < 0:
+            ids = stack[::-1]
+            stack.clear()
+            return ids + self._take_back(-rest)
+        if n == 1:
+            return [stack.pop()]
+        ids = stack[: -n - 1 : -1]
+        del stack[rest:]
         return ids
 
-    def _evict(self, n: int) -> list[int]:
-        head = self._head
-        ids = self._back[head : head + n]
+    def _take_back(self, n: int) -> list[int]:
+        head, back = self._head, self._back
+        if self._base + head < self._fresh:
+            return self._take_fresh(n)
+        ids = back[head : head + n]
         head += n
         while 0 in ids:
             ids = [b for b in ids if b]
             more = n - len(ids)
-            ids += self._back[head : head + more]
+            ids += back[head : head + more]
             head += more
         self._head = head
-        lost: Sequence[int] = ids
+        self._lose(ids)
+        if head > CUT and head * 2 > len(back):
+            del back[:head]
+            self._base += head
+            self._head = 0
+        return ids
+
+    def _take_fresh(self, n: int) -> list[int]:
+        """Blocks that were never used, then others."""
+        head = self._head
+        fresh = min(n, self._fresh - self._base - head)
+        ids = self._back[head : head + fresh]
+        self._head = head + fresh
+        return ids + self._take_back(n - fresh) if n > fresh else ids
+
+    def _lose(self, ids: Sequence[int]) -> None:
+        """Blocks that leave the back lose their content."""
+        lost = ids
         if self._plain:
             lost = [b for b in ids if b not in self._plain]
             self._plain.difference_update(ids)
@@ -146,7 +144,6 @@ class BlockPool:
                     self._forget(block)
         if self.log is not None:
             self.log.add(OpKind.EVICT, -1, lost)
-        return ids
 
     def _forget(self, block: int) -> None:
         self.forgotten += 1
@@ -220,8 +217,9 @@ class BlockPool:
         The leading `keyed` blocks stand in the map, those up to `hashed` are private content, the rest
         carries none. Returns the place of the private segment in the queue.
         """
-        tail = self._without_shared(owner, table[hashed:])
-        private = table[keyed:hashed]
+        tail, private = table[hashed:], table[keyed:hashed]
+        if self.extra:
+            tail = self._without_shared(owner, tail)
         if self.lifo:
             self._stack += tail
         else:
@@ -229,17 +227,23 @@ class BlockPool:
             self._back += tail[::-1]
         place = self._base + len(self._back)
         self._back += private[::-1]
-        shared_front = self._without_shared(owner, table[:keyed])
-        at = self._base + len(self._back)
-        for block in reversed(shared_front):
-            self._place[block] = at
-            at += 1
-        self._back += shared_front[::-1]
-        self.free += len(tail) + len(private) + len(shared_front)
+        self.free += len(tail) + len(private)
+        front = self._keep(owner, table[:keyed]) if keyed else []
         if self.log is not None:
             self.log.add(OpKind.FREE, owner, tail)
-            self.log.add(OpKind.CACHE, owner, shared_front + private)
+            self.log.add(OpKind.CACHE, owner, front + private)
         return place
+
+    def _keep(self, owner: int, keyed: list[int]) -> list[int]:
+        """Free blocks that stand in the map, last one first; returns those nobody else holds."""
+        mine = self._without_shared(owner, keyed)
+        at = self._base + len(self._back)
+        for block in reversed(mine):
+            self._place[block] = at
+            at += 1
+        self._back += mine[::-1]
+        self.free += len(mine)
+        return mine
 
     def let_go(self, owner: int, blocks: Sequence[int]) -> None:
         """Give up a reference to each of the blocks, in this order, where all content has a key. Those that

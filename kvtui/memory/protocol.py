@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from kvtui.memory.hits import Hits
-from kvtui.memory.levels import Levels
+from kvtui.memory.levels import Bought, Levels
 from kvtui.memory.ops import OpLog
 from kvtui.request import Request
 
@@ -19,6 +19,7 @@ class MemoryManager(Protocol):
     blocks: int
     prefix_cache: bool
     reserves: bool  # whether it holds slots for tokens to come
+    steady: bool  # whether a step of decodes changes nothing but what it takes
     batched: bool  # whether it can `serve` a batch at once, and `advance`
     tables: int  # block tables that a request has
     left: int  # slots of running requests that nobody reads any more, where it is `batched`
@@ -39,11 +40,6 @@ class MemoryManager(Protocol):
     @property
     def forgotten(self) -> int:
         """Of the evicted blocks, how many another request could have met."""
-        ...
-
-    @property
-    def uniform(self) -> bool:
-        """Whether blocks without content are all handed out before any with content."""
         ...
 
     def can_hold(self, request: Request) -> bool:
@@ -84,7 +80,7 @@ class MemoryManager(Protocol):
         """One step of the whole batch: a token for every decode, and `chunks` of (request, tokens)."""
         ...
 
-    def advance(self, step: int, steps: int, bought: list[tuple[int, int]]) -> int:
+    def advance(self, step: int, steps: int, bought: Bought) -> int:
         """Up to `steps` decode-only steps; returns how many the memory sufficed for."""
         ...
 

@@ -19,10 +19,10 @@ class PhaseWheel:
         self.period = period
         self.count = 0
         self._slots: list[dict[int, Request]] = [{} for _ in range(period)]
-        self._views = self._two_turns()
+        self.views = self._two_turns()  # one a step
 
     def _two_turns(self) -> list[ValuesView[Request]]:
-        """Any span of at most one turn is one slice of this."""
+        """Any span of one turn is one slice of this."""
         views: list[ValuesView[Request]] = [slot.values() for slot in self._slots]
         return views + views
 
@@ -31,7 +31,7 @@ class PhaseWheel:
 
     def __setstate__(self, state: tuple[int, int, list[dict[int, Request]]]) -> None:
         self.period, self.count, self._slots = state
-        self._views = self._two_turns()
+        self.views = self._two_turns()
 
     def enter(self, request: Request) -> None:
         """From now on the request needs a block whenever (offset + step) is a multiple of the period."""
@@ -55,16 +55,16 @@ class PhaseWheel:
 
     def all(self) -> Iterator[Request]:
         """Everybody in the wheel."""
-        return chain.from_iterable(self._views[: self.period])
+        return chain.from_iterable(self.views[: self.period])
 
     def at(self, step: int) -> ValuesView[Request]:
         """The requests whose boundary is in `step`, in batch order."""
-        return self._views[step % self.period]
+        return self.views[step % self.period]
 
     def span(self, step: int, steps: int) -> list[ValuesView[Request]]:
-        """One view a step for up to one turn of steps."""
+        """One view a step for so many steps, or at least for one turn."""
         at = step % self.period
-        return self._views[at : at + steps]
+        return self.views[at : at + steps]
 
 
 def affordable(sizes: list[int], free: int) -> tuple[int, int]:

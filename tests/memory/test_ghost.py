@@ -71,8 +71,8 @@ def stale_key(patch: pytest.MonkeyPatch) -> None:
         self._place = {b: at for b, at in place.items() if b not in ids}
         return ids
 
-    original = pool.BlockPool._evict
-    patch.setattr(pool.BlockPool, "_evict", evict)
+    original = pool.BlockPool._take_back
+    patch.setattr(pool.BlockPool, "_take_back", evict)
 
 
 def freed_while_held(patch: pytest.MonkeyPatch) -> None:
