@@ -9,6 +9,7 @@ from kvtui.cli.browse import browse
 from kvtui.cli.commands import decisions, gpus, models, trace, workloads
 from kvtui.cli.replay import replay
 from kvtui.cli.run import run
+from kvtui.cli.topics import explain
 from kvtui.cli.traces import anonymise, convert, synth
 
 PASSED_ON = ("--help", "-h", "--version", "--install-completion")
@@ -44,7 +45,7 @@ def app() -> None:
     """
 
 
-for command in (run, replay, browse, trace, workloads, models, gpus, decisions):
+for command in (run, replay, browse, trace, workloads, models, gpus, decisions, explain):
     app.add_command(command)
 for command in (convert, anonymise, synth):
     trace.add_command(command)

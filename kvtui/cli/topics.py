@@ -1,0 +1,45 @@
+"""`kvtui help TOPIC`: the concepts in plain words."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import click
+
+
+@click.command("help")
+@click.argument("topic", required=False)
+def explain(topic: str | None) -> None:
+    """Explain TOPIC in plain words, or list the topics.
+
+    \b
+    kvtui help
+    kvtui help preemption
+    """
+    from difflib import get_close_matches
+
+    from kvtui.errors import ConfigError
+
+    found = topics()
+    if topic is None:
+        width = max(map(len, found))
+        click.echo("\n".join(f"{name:<{width}}  {about}" for name, (about, _) in found.items()))
+        return
+    name = topic.lower().replace("_", "-").replace(" ", "-")
+    if name not in found:
+        close = get_close_matches(name, found, n=1)
+        hint = f"did you mean {close[0]}?" if close else "kvtui help lists the topics"
+        raise ConfigError(f"there is no topic '{topic}'.", hint=hint)
+    about, text = found[name]
+    click.echo(f"{name}: {about}\n\n{text}")
+
+
+def topics() -> dict[str, tuple[str, str]]:
+    """What each topic is about, and its text."""
+    whole = files("kvtui").joinpath("data", "topics.txt").read_text("utf-8")
+    found = {}
+    for part in whole.split("\n= "):
+        head, _, text = part.removeprefix("= ").partition("\n")
+        name, _, about = head.partition(": ")
+        found[name] = about, text.strip()
+    return found

@@ -1,0 +1,49 @@
+"""The topics of `kvtui help`: listed, explained, and their commands are commands that exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from kvtui.cli.app import app
+from kvtui.cli.run import run as run_command
+from kvtui.cli.topics import topics
+from tests.cli.run import complaint
+
+COMMANDS = re.findall(r"^See it: (kvtui .*)$", "\n".join(text for _, text in topics().values()), re.MULTILINE)
+
+
+def said(*args: str) -> str:
+    return CliRunner().invoke(app, args).output
+
+
+def test_all_topics_are_listed_on_one_screen() -> None:
+    listed = said("help").splitlines()
+    assert [line.split()[0] for line in listed] == list(topics())
+    assert len(listed) < 24
+    assert max(map(len, listed)) <= 80
+
+
+@pytest.mark.parametrize("name", topics())
+def test_a_topic_is_short_and_fits(name: str) -> None:
+    lines = said("help", name).splitlines()
+    assert lines[0].startswith(f"{name}: ")
+    assert 3 < len(lines) < 24
+    assert max(map(len, lines)) <= 110
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_in_topics_can_be_run(command: str) -> None:
+    words = shlex.split(command)[1:]
+    words = words if words[0] not in app.commands else words[1:]
+    with run_command.make_context("kvtui run", words, resilient_parsing=False) as context:
+        assert isinstance(context, click.Context)
+
+
+def test_a_wrong_topic_is_answered_with_the_nearest() -> None:
+    assert "did you mean preemption?" in complaint("help", "preemtion")
+    assert "lists the topics" in complaint("help", "zzz")
