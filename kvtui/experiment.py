@@ -10,11 +10,13 @@ from kvtui.engine import Engine
 from kvtui.errors import ConfigError
 from kvtui.frame import Frame, LaneInfo
 from kvtui.lanes import LaneSpec, named
+from kvtui.layers import layers_of, longest, slot_share
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.memory.grouped import GroupedMemoryManager
+from kvtui.memory.groups import ONE_FULL_LAYER
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.roofline import RooflineCost
-from kvtui.rules import NEWEST, Rules, release
+from kvtui.rules import DRAFTING, NEWEST, Rules, release
 from kvtui.sizing import UTILIZATION, batch_limits, pool
 from kvtui.traces.workload import Workload
 from kvtui.units import picoseconds
@@ -122,10 +124,11 @@ class Experiment:
     # ---- what follows from it
 
     def pool_slots(self, spec: LaneSpec) -> int:
-        """KV slots of a lane. With a given pool, a lane with smaller elements has more of them."""
+        """KV slots of a lane. A given pool is that of a paged lane with 16-bit elements: where a slot takes
+        fewer bytes there are more of them."""
         slots = self.slots if self.slots is not None else self.workload.slots
         if slots is not None:
-            return slots * 2 // spec.kv_dtype_bytes
+            return slots * self._slot_bytes(LaneSpec("paged")) // self._slot_bytes(spec)
         sized = pool(
             self.model,
             self.gpu,
@@ -134,7 +137,8 @@ class Experiment:
             tp=self.tp,
             kv_dtype_bytes=spec.kv_dtype_bytes,
         )
-        return sized.tokens
+        left = sum(term.bytes for term in sized.terms)
+        return (left // (spec.block_size * self._slot_bytes(spec)) - 1) * spec.block_size
 
     @property
     def pool_bytes(self) -> int:
@@ -155,7 +159,7 @@ class Experiment:
         if asked is not None:
             return asked, ""
         longest = int((self.workload.prompt + self.workload.output).max(initial=2))
-        pool = min(self.pool_slots(spec) // spec.block_size * spec.block_size for spec in self.lanes)
+        pool = min(map(self._longest, self.lanes))
         limits = {
             max(1 << (longest - 1).bit_length(), 2): "the next power of two that holds the longest request",
             self.model.max_positions: f"all that {self.model.label} reads",
@@ -164,12 +168,31 @@ class Experiment:
         least = min(limits)
         return least, limits[least]
 
+    def _longest(self, spec: LaneSpec) -> int:
+        """Tokens of the longest request that a lane's pool holds."""
+        blocks, layers = self.pool_slots(spec) // spec.block_size, self._layers(spec)
+        return longest(layers, blocks, spec.block_size, self._rules) if layers else blocks * spec.block_size
+
+    def _layers(self, spec: LaneSpec) -> tuple[str, ...]:
+        """Layers of a lane that tells them apart."""
+        return layers_of(self.model, self.tp) if spec.manager == "paged" else ()
+
     @property
     def rules(self) -> Rules:
         """Scheduler options, those of vLLM's server where nothing else was asked for."""
+        rules = self._rules(self.length_limit)
+        if not self.chunked_prefill and rules.max_num_batched_tokens < rules.max_model_len:
+            raise ConfigError(
+                f"without chunked prefill a step of {rules.max_num_batched_tokens:,} tokens cannot take in a "
+                f"prompt of up to {rules.max_model_len:,}",
+                hint="raise --max-num-batched-tokens, lower --max-len, or leave chunked prefill on",
+            )
+        return rules
+
+    def _rules(self, max_model_len: int) -> Rules:
         limits = batch_limits(self.gpu)
-        rules = Rules(
-            max_model_len=self.length_limit,
+        return Rules(
+            max_model_len=max_model_len,
             max_num_batched_tokens=self.max_num_batched_tokens or limits.tokens,
             max_num_seqs=self.max_num_seqs or limits.seqs,
             enable_chunked_prefill=self.chunked_prefill,
@@ -182,19 +205,25 @@ class Experiment:
             acceptance=self.acceptance,
             release=release(self.vllm),
         )
-        if not self.chunked_prefill and rules.max_num_batched_tokens < rules.max_model_len:
-            raise ConfigError(
-                f"without chunked prefill a step of {rules.max_num_batched_tokens:,} tokens cannot take in a "
-                f"prompt of up to {rules.max_model_len:,}",
-                hint="raise --max-num-batched-tokens, lower --max-len, or leave chunked prefill on",
-            )
-        return rules
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What was assumed to run the workload, beyond what its loader assumed."""
         limit, why = self._length_limit
-        return (f"maximum length {limit:,}: {why} (none was given)",) if why else ()
+        length = (f"maximum length {limit:,}: {why} (none was given)",) if why else ()
+        return (*length, *self._assumed_of_layers())
+
+    def _assumed_of_layers(self) -> tuple[str, ...]:
+        said = []
+        if any(map(self._layers, self.lanes)) and self.vllm not in DRAFTING:
+            said.append(
+                f"windows of layers: by the rules of vLLM {DRAFTING[0]}, those of {self.vllm} are not known"
+            )
+        if any(group.kind == "chunked" for group in self.model.kv_groups):
+            said.append(
+                "layers with chunked attention: stored like those with full attention, vLLM's default"
+            )
+        return tuple(said)
 
     # ---- lanes
 
@@ -222,8 +251,15 @@ class Experiment:
 
     def _manager(self, spec: LaneSpec, rules: Rules) -> Manager:
         slots = self.pool_slots(spec)
-        if spec.manager == "paged" and rules.spec_method is not None:
-            return GroupedMemoryManager(slots, spec.block_size, rules, prefix_cache=spec.prefix_cache)
+        layers = self._layers(spec)
+        if layers or (spec.manager == "paged" and rules.spec_method is not None):
+            return GroupedMemoryManager(
+                slots,
+                spec.block_size,
+                rules,
+                layers=layers or ONE_FULL_LAYER,
+                prefix_cache=spec.prefix_cache,
+            )
         if spec.manager == "paged":
             return PagedMemoryManager(
                 slots, spec.block_size, prefix_cache=spec.prefix_cache, lifo=rules.release.lifo
@@ -233,7 +269,9 @@ class Experiment:
         )
 
     def _slot_bytes(self, spec: LaneSpec) -> int:
-        return self.model.kv_bytes_per_token(kv_dtype_bytes=spec.kv_dtype_bytes, tp=self.tp)
+        """Bytes of a slot on one GPU: of a token, or of what one group of layers stores of it."""
+        part, whole = slot_share(self.model, self.tp) if spec.manager == "paged" else (1, 1)
+        return self.model.kv_bytes_per_token(kv_dtype_bytes=spec.kv_dtype_bytes, tp=self.tp) * part // whole
 
     def _info(self, spec: LaneSpec, manager: Manager) -> LaneInfo:
         reserves = {
@@ -242,6 +280,8 @@ class Experiment:
             "exact": "reserves its exact length",
         }
         subtitle = reserves[spec.reserve] if manager.reserves else f"{spec.block_size}-token blocks"
+        if manager.tables > 1:
+            subtitle += f", {manager.tables} groups of layers"
         tokens = manager.blocks * manager.block_size
         return LaneInfo(
             name=spec.name,

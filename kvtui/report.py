@@ -17,6 +17,7 @@ from kvtui.counters import CounterReader
 from kvtui.experiment import Experiment, Lane
 from kvtui.explicit import ExplicitScheduler
 from kvtui.frame import Counters, LaneInfo, Percentiles
+from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.request import Request
 from kvtui.rules import Rules
 from kvtui.traces.info import info
@@ -73,6 +74,7 @@ def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
         **counted(lane.info, counters, total=total, time_s=time_s, steps=lane.step_count),
         "waiting_for_memory_pct": _waiting(lane),
         "fits": _fits(experiment, lane),
+        "layer_groups": _groups(lane),
         "speculation": _drafts(lane),
         "busy_s": _round(seconds(lane.engine.meter.time)),
         "rejections": _rejections(lane),
@@ -127,6 +129,22 @@ def _memory(info: LaneInfo, counters: Counters) -> dict[str, Any]:
     }
 
 
+def _groups(lane: Lane) -> list[dict[str, Any]] | None:
+    """Layers that share a block table, where a model's layers differ; null where all share one."""
+    manager = lane.engine.manager
+    if not isinstance(manager, GroupedMemoryManager) or manager.tables == 1:
+        return None
+    return [
+        {
+            "attention": "full" if group.window is None else "sliding",
+            "window": group.window,
+            "layers": len(group.layers),
+            "block_size": group.size,
+        }
+        for group in manager.groups
+    ]
+
+
 def _speculation(rules: Rules) -> dict[str, Any] | None:
     if rules.spec_method is None:
         return None
@@ -138,13 +156,15 @@ def _speculation(rules: Rules) -> dict[str, Any] | None:
 
 
 def _drafts(lane: Lane) -> dict[str, Any] | None:
-    """Counters of speculative decoding as vLLM publishes them, and tokens a verifying step yields."""
+    """Counters of speculative decoding as vLLM publishes them, drafts computed for nothing, and tokens that a
+    verifying step yields."""
     scheduler = lane.engine.scheduler
     if not isinstance(scheduler, ExplicitScheduler) or lane.engine.rules.spec_method is None:
         return None
     counted = asdict(scheduler.spec)
     steps, accepted = counted["num_drafts"], counted["num_accepted_tokens"]
     return counted | {
+        "num_wasted_tokens": counted["num_draft_tokens"] - accepted,
         "acceptance_rate": _rate(accepted, counted["num_draft_tokens"]),
         "mean_accepted_length": _round(1 + accepted / steps) if steps else None,
     }

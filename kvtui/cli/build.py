@@ -19,6 +19,7 @@ from kvtui.traces.synthetic import bundled, generate, path_of, recipe
 from kvtui.traces.workload import Workload
 
 MAX_LANES = 4
+DEFAULT_DRAFTER = "draft_model"  # what vLLM takes a drafter for of which it knows nothing else
 LONGEST_NAME = 60  # of a trace, characters
 DRAWN = ("sample", "burstiness")  # options of a trace that a seed decides
 
@@ -50,13 +51,26 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
         long_prefill_token_threshold=options["long_prefill_token_threshold"],
         watermark=options["watermark"],
         async_scheduling=options["async_scheduling"],
-        spec_method=options["spec_method"],
-        num_speculative_tokens=options["num_speculative_tokens"],
-        acceptance=_shares(options["acceptance"]),
+        **_drafting(options),
         vllm=options["vllm"] or NEWEST,
         until_s=options["until"],
         seed=_seed(options),
     )
+
+
+def _drafting(options: dict[str, Any]) -> dict[str, Any]:
+    """Speculative decoding as asked for; what was not said is as `Rules` has it."""
+    method, tokens, acceptance = (options[name] for name in ("spec_method", "spec_tokens", "acceptance"))
+    if method is None and tokens is None:
+        if acceptance is not None:
+            raise ConfigError(f"--acceptance {acceptance}: nothing drafts", hint="--spec-tokens 3")
+        return {}
+    said = {"spec_method": method or DEFAULT_DRAFTER}
+    if tokens is not None:
+        said["num_speculative_tokens"] = tokens
+    if acceptance is not None:
+        said["acceptance"] = _shares(acceptance)
+    return said
 
 
 def _shares(text: str) -> tuple[float, ...]:

@@ -76,11 +76,14 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     "--spec-method", metavar="NAME", help="Speculative decoding: ngram, draft_model, eagle, mtp, ..."
 )
 @click.option(
-    "--num-speculative-tokens", default=3, show_default=True, type=click.IntRange(1), help="Drafts a step."
+    "--spec-tokens",
+    "--num-speculative-tokens",
+    "spec_tokens",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Drafts a step (3); by a draft model where no method is named.",
 )
-@click.option(
-    "--acceptance", default="0.7", show_default=True, metavar="X[,X...]", help="By position of a draft."
-)
+@click.option("--acceptance", metavar="X[,X...]", help="Drafts that are right, by position (0.7).")
 @click.option(
     "--vllm", metavar="RELEASE", help="Rules of this vLLM release: 0.12, 0.16, 0.20, 0.24, 0.28, 0.32, 0.33."
 )

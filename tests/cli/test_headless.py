@@ -165,6 +165,22 @@ def test_speculative_decoding_is_counted_as_vllm_does() -> None:
     assert drafted["lanes"][0]["steps"] < plain["lanes"][0]["steps"]
 
 
+def test_drafts_without_a_method_are_those_of_a_draft_model() -> None:
+    drafted = report("burst", "--lane", "paged", "--limit", "40", "--spec-tokens", "2")
+    assert drafted["config"]["speculation"] == {"method": "draft_model", "tokens": 2, "acceptance": [0.7]}
+    counted = drafted["lanes"][0]["speculation"]
+    accepted, wasted = counted["num_accepted_tokens"], counted["num_wasted_tokens"]
+    assert accepted + wasted == counted["num_draft_tokens"]
+    assert wasted > 0
+
+
+def test_a_model_with_windows_runs_by_groups_of_layers() -> None:
+    asked = ["chat", "--lane", "paged", "--limit", "20", "--model", "gpt-oss-20b", "--gpu", "h100-sxm"]
+    (lane,) = report(*asked)["lanes"]
+    assert [group["window"] for group in lane["layer_groups"]] == [128, None]
+    assert lane["requests"]["finished"] == 20
+
+
 @needs_shared
 @pytest.mark.parametrize(
     "name", ["azure2023_conv_rows0000-1499.csv", "mooncake_conversation_rows0000-0999.jsonl"]
@@ -259,7 +275,8 @@ def test_json_without_headless_is_refused() -> None:
         (["--speed", "fast"], "--speed"),
         (["--vllm", "0.99"], "0.33"),
         (["--spec-method", "crystal-ball"], "no drafter"),
-        (["--acceptance", "high"], "shares from 0 to 1"),
+        (["--acceptance", "0.5"], "nothing drafts"),
+        (["--spec-tokens", "2", "--acceptance", "high"], "shares from 0 to 1"),
         (["--until", "nan"], "0 or more"),
         (["--until", "-5"], "0 or more"),
         (["--speed", "0"], "above 0"),
