@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kvtui import __version__
+from kvtui.cli.attach import attach
 from kvtui.cli.browse import browse
 from kvtui.cli.commands import decisions, gpus, models, trace, workloads
 from kvtui.cli.replay import replay
@@ -45,7 +46,7 @@ def app() -> None:
     """
 
 
-for command in (run, replay, browse, trace, workloads, models, gpus, decisions, explain):
+for command in (run, replay, browse, attach, trace, workloads, models, gpus, decisions, explain):
     app.add_command(command)
 for command in (convert, anonymise, synth):
     trace.add_command(command)

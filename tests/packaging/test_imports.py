@@ -12,11 +12,12 @@ from pathlib import Path
 from tests.packaging.source import ROOT, modules, parse
 
 SCREEN = ("textual", "rich", "click")
-ON_DEMAND = ("torch", "zmq", "distributed")
+ON_DEMAND = ("torch", "zmq", "msgpack", "aiohttp", "distributed")
 
 SCREEN_SIDE = ("tui", "__main__", "cli")
-# Readers know dates, backends and the player know the clock. Everything else decides what happens in a run.
-EDGE = (*SCREEN_SIDE, "traces", "backends", "player")
+# Readers know dates; backends, the player and what watches servers know the clock. Everything else decides
+# what happens in a run.
+EDGE = (*SCREEN_SIDE, "traces", "backends", "player", "live")
 CLOCK_AND_CHANCE = ("asyncio", "time", "random", "datetime", "numpy.random")
 IMPURE = (*CLOCK_AND_CHANCE, *(f"kvtui.{area}" for area in EDGE if area != "traces"))
 

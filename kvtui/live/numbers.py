@@ -1,0 +1,35 @@
+"""A number and where it comes from."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+
+class Origin(StrEnum):
+    REPORTED = "reported"  # the server says so
+    DERIVED = "derived"  # worked out here from what it says
+    UNKNOWN = "unknown"
+
+
+class Number(NamedTuple):
+    """`value` is None exactly where `origin` is UNKNOWN."""
+
+    value: float | None = None
+    origin: Origin = Origin.UNKNOWN
+
+
+UNKNOWN: Final = Number()
+
+
+def reported(value: float | None) -> Number:
+    return _known(value, Origin.REPORTED)
+
+
+def derived(value: float | None) -> Number:
+    return _known(value, Origin.DERIVED)
+
+
+def _known(value: float | None, origin: Origin) -> Number:
+    return UNKNOWN if value is None or not math.isfinite(value) else Number(value, origin)

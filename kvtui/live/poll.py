@@ -1,0 +1,83 @@
+"""Asks servers again and again: the only place of `live` that knows the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from kvtui.live.fetch import TIMEOUT_S, Client, FetchError
+from kvtui.live.servers import Server, detect
+from kvtui.live.servers.llamacpp import LlamaCppServer
+from kvtui.live.watch import Snapshot, Watch
+
+INTERVAL_S: Final = 0.5
+LONGEST_S: Final = 30.0  # between two attempts, however often it failed
+
+
+def now_s() -> float:
+    """Seconds that count on while the machine sleeps, where the system has such a clock: a rate over a night
+    is not one over a second. No setting of the time of day moves it."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot is None else time.clock_gettime(boot)
+
+
+class Poller:
+    """One server. `look` asks it when that is due; after failures less and less often."""
+
+    def __init__(
+        self,
+        name: str,
+        server: Server,
+        *,
+        interval_s: float = INTERVAL_S,
+        clock: Callable[[], float] = now_s,
+    ) -> None:
+        self.name = name
+        self._server = server
+        self.interval_s = interval_s
+        self._clock = clock
+        self._failures = 0
+        reading = server.read()
+        self._watch = Watch(name, reading, clock())
+        self._due = clock() + interval_s
+        self.last = self._watch.snapshot(clock())
+
+    @property
+    def wait_s(self) -> float:
+        """Until the next look is due."""
+        return max(0.0, self._due - self._clock())
+
+    def look(self) -> Snapshot:
+        """Ask the server if it is time to, and tell what is known. Blocks for a time-out at most."""
+        if self._clock() < self._due:
+            self.last = self._watch.snapshot(self._clock())
+            return self.last
+        try:
+            reading = self._server.read()
+        except FetchError as error:
+            self._failures += 1
+            self.last = self._watch.failed(error.message, self._clock())
+        else:
+            self._failures = 0
+            self.last = self._watch.take(reading, self._clock())
+        self._due = self._clock() + min(LONGEST_S, self.interval_s * 2**self._failures)
+        return self.last
+
+
+def attach(
+    url: str, *, interval_s: float = INTERVAL_S, timeout_s: float = TIMEOUT_S, split: bool | None = None
+) -> Poller:
+    """Find out what answers at an address and read it once; a KvtuiError where that is nothing known. `split`
+    says of llama.cpp whether each slot has memory of its own."""
+    client = Client(url, timeout_s=timeout_s)
+    server = detect(client)
+    if isinstance(server, LlamaCppServer):
+        server.split = split
+    return Poller(client.name, server, interval_s=interval_s)
+
+
+def look_at_all(pollers: Sequence[Poller], pool: ThreadPoolExecutor) -> list[Snapshot]:
+    """All of them at once, so that a slow one does not delay the rest by more than its time-out."""
+    return list(pool.map(Poller.look, pollers))
