@@ -64,9 +64,9 @@ def _plain(pollers: list[Poller], *, as_json: bool) -> int:
     told = [0] * len(pollers)  # marks already shown
     with ThreadPoolExecutor(len(pollers)) as pool:
         while True:
-            _show(pollers, as_json=as_json, pretty=False)
             if not as_json:
                 told = _marks(pollers, told)
+            _show(pollers, as_json=as_json, pretty=False)
             time.sleep(min(poller.interval_s for poller in pollers))
             look_at_all(pollers, pool)
 
