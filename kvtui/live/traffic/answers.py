@@ -1,0 +1,120 @@
+"""What an answer tells about itself: tokens by its own `usage`, and when its first token came."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+MOST: Final = 16 << 20  # bytes of an answer that is not streamed, or of one event, that are looked at
+_DATA: Final = b"data:"
+_NOTHING_YET: Final = (b'"content":""', b'"content": ""')  # the opening of a chat's answer
+
+
+class Usage(NamedTuple):
+    prompt: int | None = None
+    output: int | None = None
+    cached: int | None = None
+
+
+def usage_of(value: object) -> Usage | None:
+    """The usage in an answer or an event, in the words of either API."""
+    fields = value if isinstance(value, dict) else {}
+    usage = fields.get("usage")
+    if not isinstance(usage, dict):
+        inner = fields.get("response")
+        return usage_of(inner) if isinstance(inner, dict) else None
+    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
+    return Usage(
+        _whole(usage, "prompt_tokens", "input_tokens"),
+        _whole(usage, "completion_tokens", "output_tokens"),
+        _whole(details, "cached_tokens") if isinstance(details, dict) else None,
+    )
+
+
+def _whole(fields: Mapping[str, Any], *names: str) -> int | None:
+    value = next((fields[name] for name in names if name in fields), None)
+    return value if type(value) is int and value >= 0 else None
+
+
+class Plain:
+    """An answer in one piece: kept until its end, then read."""
+
+    def __init__(self, *, keep: bool = True) -> None:
+        self.usage: Usage | None = None
+        self.chunks = 0
+        self.began = False
+        self._body = bytearray()
+        self._most = MOST if keep else -1
+
+    def take(self, data: bytes) -> bytes:
+        """Some bytes of it; gives what is to be passed on: all."""
+        self.began = self.began or bool(data)
+        if len(self._body) <= self._most:
+            self._body += data
+        return data
+
+    def end(self) -> bytes:
+        if len(self._body) <= self._most:
+            self.usage = usage_of(_json(bytes(self._body)))
+        return b""
+
+
+class Stream:
+    """Server-sent events. With `hide_usage` the event that has nothing but the usage is kept back, for it was
+    asked for here and not by the client; everything else is passed on as soon as an event is whole."""
+
+    def __init__(self, *, hide_usage: bool) -> None:
+        self.usage: Usage | None = None
+        self.chunks = 0  # events with a part of the answer
+        self.began = False  # whether a token has come
+        self._hide = hide_usage
+        self._rest = b""
+
+    def take(self, data: bytes) -> bytes:
+        """Some bytes of it; gives what is to be passed on."""
+        if not self._hide:
+            self._look(data)
+            return data
+        *events, self._rest = _split(self._rest + data)
+        return b"".join(event for event in events if not self._event(event))
+
+    def end(self) -> bytes:
+        """What is left of a stream that breaks off within an event."""
+        return self._rest if self._hide else b""
+
+    def _look(self, data: bytes) -> None:
+        *events, self._rest = _split(self._rest + data)
+        for event in events:
+            self._event(event)
+        if len(self._rest) > MOST:
+            self._rest = b""
+
+    def _event(self, event: bytes) -> bool:
+        """Take note of an event; gives whether it is the one with the usage alone."""
+        at = event.find(_DATA)
+        if at < 0 or event.startswith(b"data: [DONE]"):
+            return False
+        alone = False
+        if b'"usage"' in event and b'"usage":null' not in event:
+            value = _json(event[at + len(_DATA) :])
+            self.usage = usage_of(value) or self.usage
+            alone = isinstance(value, dict) and value.get("choices") == [] and self.usage is not None
+        if not alone:
+            self.chunks += 1
+            self.began = self.began or not any(opening in event for opening in _NOTHING_YET)
+        return alone
+
+
+def _split(data: bytes) -> list[bytes]:
+    """Events with the blank line behind each; last what is not yet whole."""
+    blank = b"\r\n\r\n" if b"\r\n\r\n" in data else b"\n\n"
+    parts = data.split(blank)
+    return [*(part + blank for part in parts[:-1]), parts[-1]]
+
+
+def _json(data: bytes) -> object:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,105 @@
+"""The trace that is being recorded: kvtui's own workload format, a line a request.
+
+Every line is handed to the operating system by one call as soon as its request is over, so a recorder that is
+killed leaves whole lines behind. They stand in the order in which requests ended; `at_ms` is their arrival.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from kvtui.errors import ConfigError
+from kvtui.live.traffic.answers import Usage
+from kvtui.live.traffic.identity import UNIT, runs
+
+
+@dataclass
+class Exchange:
+    """One request and its answer. Times in seconds from the start of the recording."""
+
+    at_s: float
+    ids: list[int]
+    session: str | None = None
+    model: str | None = None
+    status: int | None = None  # None: nobody answered
+    usage: Usage | None = None
+    chunks: int = 0
+    first_s: float | None = None
+    end_s: float | None = None
+    aborted: bool = False  # by the client, or broken off by the server
+
+
+class TraceFile:
+    """Written to as the traffic goes by. A disk that is full ends the recording, not the traffic: `problem`
+    then says why."""
+
+    def __init__(self, path: Path, *, about: str, force: bool = False) -> None:
+        """Open a new file.
+
+        Raises:
+            ConfigError: it exists (without `force`) or cannot be written.
+        """
+        self.problem: str | None = None
+        self.rows = 0
+        try:
+            self._file = FileIO(path, "w" if force else "x")
+        except FileExistsError:
+            raise ConfigError(
+                f"{path} exists and is not overwritten", hint="choose another name, or --force replaces it"
+            ) from None
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
+        self._write({"kvtui_workload": 1, "name": path.stem, "about": about, "unit": UNIT})
+
+    def add(self, exchange: Exchange) -> None:
+        self._write(row_of(exchange))
+        self.rows += 1
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, value: dict[str, Any]) -> None:
+        if self.problem is not None:
+            return
+        data = memoryview(json.dumps(value, separators=(",", ":")).encode() + b"\n")
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError as error:
+            self.problem = error.strerror or str(error)
+
+
+def row_of(exchange: Exchange) -> dict[str, Any]:
+    """A line. Without a usage the prompt's length is not known and is null; the output is then what was seen
+    of it, an event for a token."""
+    usage = exchange.usage or Usage()
+    prompt = usage.prompt
+    row: dict[str, Any] = {
+        "at_ms": round(exchange.at_s * 1000, 3),
+        "prompt": prompt,
+        "output": exchange.chunks if usage.output is None else usage.output,
+    }
+    if prompt is not None:
+        ids = exchange.ids[: prompt // UNIT]
+        row |= {"ids": runs(ids), "identified": len(ids) * UNIT} if ids else {}
+    row |= {
+        "counted": "usage" if usage.output is not None else "events",
+        "status": exchange.status,
+        "ttft_ms": _ms(exchange.first_s, exchange.at_s),
+        "e2e_ms": _ms(exchange.end_s, exchange.at_s),
+    }
+    optional = {
+        "cached": usage.cached,
+        "session": exchange.session,
+        "model": exchange.model,
+        "aborted": exchange.aborted or None,
+    }
+    return row | {key: value for key, value in optional.items() if value is not None}
+
+
+def _ms(time_s: float | None, start_s: float) -> float | None:
+    return None if time_s is None else round((time_s - start_s) * 1000, 3)

@@ -1,0 +1,248 @@
+"""The pass-through against a server of our own: streams, aborts, errors, many at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvtui.errors import ConfigError
+from kvtui.live.traffic.identity import Prefixes
+from kvtui.live.traffic.proxy import Proxy
+from kvtui.live.traffic.tracefile import TraceFile
+from kvtui.traces import load
+
+aiohttp = pytest.importorskip("aiohttp")
+from aiohttp import web  # noqa: E402
+
+
+class Upstream:
+    """Streams `tokens` events; between them it waits for `go`."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.go.set()
+        self.asked: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.hung_up = 0
+        self.break_after: int | None = None
+        self.streaming = 0
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.headers.append(dict(request.headers))
+        if request.path == "/v1/models":
+            return web.json_response({"data": [{"id": "m"}]}, headers={"X-Own": "kept"})
+        body = await request.json()
+        self.asked.append(body)
+        tokens = body.get("max_tokens", 3)
+        usage = {"prompt_tokens": 40, "completion_tokens": tokens}
+        if body.get("max_tokens") == 0:
+            return web.json_response({"error": {"message": "no"}}, status=400)
+        if not body.get("stream"):
+            return web.json_response({"choices": [{"text": "secret answer"}], "usage": usage})
+        return await self._stream(request, body, tokens, usage)
+
+    async def _stream(
+        self, request: web.Request, body: dict[str, Any], tokens: int, usage: dict[str, int]
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        self.streaming += 1
+        try:
+            for number in range(tokens):
+                await response.write(b'data: {"choices":[{"text":"word%d"}]}\n\n' % number)
+                if number + 1 == self.break_after and request.transport is not None:
+                    request.transport.abort()
+                await self.go.wait()
+                await asyncio.sleep(0)
+            if (body.get("stream_options") or {}).get("include_usage"):
+                event = json.dumps({"choices": [], "usage": usage})
+                await response.write(f"data: {event}\n\n".encode())
+            await response.write(b"data: [DONE]\n\n")
+            await response.write_eof()
+        except (ConnectionError, asyncio.CancelledError):
+            self.hung_up += 1
+            raise
+        return response
+
+
+class World:
+    def __init__(self, upstream: Upstream, url: str, path: Path, session: Any) -> None:
+        self.upstream, self.url, self.path, self.session = upstream, url, path, session
+
+    def post(self, **body: Any) -> Any:
+        return self.session.post(f"{self.url}/v1/completions", json={"model": "m", "prompt": "Hello", **body})
+
+    async def rows(self, count: int) -> list[dict[str, Any]]:
+        """The lines of the trace, once there are so many."""
+        for _ in range(500):
+            lines = self.path.read_text().splitlines()[1:]
+            if len(lines) >= count:
+                break
+            await asyncio.sleep(0.01)
+        assert len(lines) == count
+        return [json.loads(line) for line in lines]
+
+
+@asynccontextmanager
+async def recording(tmp_path: Path, **options: Any) -> AsyncIterator[World]:
+    upstream = Upstream()
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", upstream.handle)
+    runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, backlog=4096).start()
+    path = tmp_path / "trace.jsonl"
+    trace = TraceFile(path, about="")
+    proxy = Proxy(f"http://127.0.0.1:{runner.addresses[0][1]}", trace, prefixes=Prefixes(), **options)
+    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(proxy.serve("127.0.0.1", 0, ready=ready))
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        try:
+            yield World(upstream, f"http://127.0.0.1:{await ready}", path, session)
+        finally:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+            await runner.cleanup()
+            trace.close()
+
+
+async def test_a_stream_is_passed_on_as_it_was_and_its_usage_noted(tmp_path: Path) -> None:
+    async with recording(tmp_path) as world:
+        async with world.post(stream=True, user="me@example.com") as answer:
+            text = await answer.read()
+        (row,) = await world.rows(1)
+    assert (
+        text
+        == b"".join(b'data: {"choices":[{"text":"word%d"}]}\n\n' % n for n in range(3)) + b"data: [DONE]\n\n"
+    )
+    assert world.upstream.asked[0]["stream_options"] == {"include_usage": True}
+    assert (row["prompt"], row["output"], row["counted"], row["status"]) == (40, 3, "usage", 200)
+    assert 0 <= row["ttft_ms"] <= row["e2e_ms"]
+    written = world.path.read_text()
+    assert not any(word in written for word in ("Hello", "word", "example.com"))
+
+
+async def test_as_is_changes_nothing(tmp_path: Path) -> None:
+    async with recording(tmp_path, ask_usage=False) as world:
+        async with world.post(stream=True) as answer:
+            await answer.read()
+        (row,) = await world.rows(1)
+    assert "stream_options" not in world.upstream.asked[0]
+    assert (row["prompt"], row["output"], row["counted"]) == (None, 3, "events")
+
+
+async def test_a_usage_that_was_asked_for_arrives(tmp_path: Path) -> None:
+    asking = {"include_usage": True}
+    async with recording(tmp_path) as world, world.post(stream=True, stream_options=asking) as answer:
+        assert b'"usage"' in await answer.read()
+
+
+async def test_answers_in_one_piece_errors_and_other_pages(tmp_path: Path) -> None:
+    async with recording(tmp_path) as world:
+        async with world.post(headers={}) as answer:
+            assert (await answer.json())["choices"] == [{"text": "secret answer"}]
+        async with world.post(max_tokens=0, stream=True) as answer:
+            assert answer.status == 400
+            assert await answer.json() == {"error": {"message": "no"}}
+        async with world.session.get(
+            f"{world.url}/v1/models?x=%2F", headers={"Authorization": "Bearer t"}
+        ) as answer:
+            assert answer.headers["X-Own"] == "kept"
+        good, bad = await world.rows(2)
+    assert (good["prompt"], good["output"], good["status"]) == (40, 3, 200)
+    assert (bad["prompt"], bad["status"]) == (None, 400)
+    assert world.upstream.headers[-1]["Authorization"] == "Bearer t"
+    assert "secret" not in world.path.read_text()
+
+
+async def test_a_token_is_passed_on_before_the_next_one_exists(tmp_path: Path) -> None:
+    async with recording(tmp_path) as world:
+        world.upstream.go.clear()
+        async with world.post(stream=True) as answer:
+            first = await asyncio.wait_for(answer.content.readuntil(b"\n\n"), 5)
+            assert b"word0" in first
+            world.upstream.go.set()
+            await answer.read()
+
+
+async def test_a_client_that_hangs_up_ends_the_request_there_too(tmp_path: Path) -> None:
+    async with recording(tmp_path) as world:
+        world.upstream.go.clear()
+        answer = await world.post(stream=True)
+        await answer.content.readuntil(b"\n\n")
+        answer.close()
+        (row,) = await world.rows(1)
+        for _ in range(500):
+            if world.upstream.hung_up:
+                break
+            await asyncio.sleep(0.01)
+    assert world.upstream.hung_up == 1
+    assert (row["aborted"], row["prompt"], row["output"]) == (True, None, 1)
+
+
+async def test_a_server_that_breaks_off_is_not_taken_for_one_that_ended(tmp_path: Path) -> None:
+    async with recording(tmp_path) as world:
+        world.upstream.break_after = 2
+        with pytest.raises(aiohttp.ClientError):
+            async with world.post(stream=True) as answer:
+                await answer.read()
+        (row,) = await world.rows(1)
+    assert row["aborted"]
+
+
+async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    trace = TraceFile(tmp_path / "t.jsonl", about="")
+    proxy = Proxy("http://127.0.0.1:9", trace, prefixes=Prefixes())
+    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(proxy.serve("127.0.0.1", 0, ready=ready))
+    async with aiohttp.ClientSession() as session:
+        url = f"http://127.0.0.1:{await ready}/v1/completions"
+        async with session.post(url, json={"prompt": "x"}) as answer:
+            assert answer.status == 502
+    taken = Proxy("http://127.0.0.1:9", trace, prefixes=Prefixes())
+    with pytest.raises(ConfigError, match="cannot listen on"):
+        await taken.serve("127.0.0.1", ready.result())
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+    trace.close()
+    assert json.loads((tmp_path / "t.jsonl").read_text().splitlines()[1])["status"] == 502
+
+
+async def test_a_thousand_streams_at_once(tmp_path: Path) -> None:
+    """All are open at the same moment, a tenth of the clients hang up, and every one is written down."""
+    many, fewer = 1000, 100
+
+    async with recording(tmp_path) as world:
+        world.upstream.go.clear()
+
+        async def one(number: int) -> bytes:
+            shared = [1] * 32 if number % 2 else [2] * 32
+            async with world.post(stream=True, prompt=[*shared, number, number]) as answer:
+                if number < fewer:
+                    await answer.content.readuntil(b"\n\n")
+                    return b""
+                return await answer.read()
+
+        tasks = [asyncio.create_task(one(number)) for number in range(many)]
+        for _ in range(3000):
+            if world.upstream.streaming == many:
+                break
+            await asyncio.sleep(0.01)
+        assert world.upstream.streaming == many
+        world.upstream.go.set()
+        texts = await asyncio.gather(*tasks)
+        assert all(text.endswith(b"data: [DONE]\n\n") for text in texts[fewer:])
+        rows = await world.rows(many)
+    whole = [row for row in rows if row["counted"] == "usage"]
+    assert len(whole) >= many - fewer
+    assert {(row["prompt"], row["output"]) for row in whole} == {(40, 3)}
+    workload = load(str(world.path))
+    assert len(workload) == len(whole)
+    assert len({tuple(row["ids"][0]) for row in whole}) == 2  # two ways to begin
