@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,68 +16,200 @@ import click
 from kvtui.cli.types import Positive
 
 if TYPE_CHECKING:
+    from kvtui.heading import Heading
+    from kvtui.live.filming import LiveFilming
     from kvtui.live.poll import Poller
+    from kvtui.live.session import Session
+    from kvtui.live.watch import Snapshot
 
 PLAIN_S = 2.0  # between two lines
+SCREEN_S = 0.5
 
 
 @click.command()
-@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+@click.argument("urls", nargs=-1, metavar="URL...")
 @click.option("--plain", is_flag=True, help="No screen: a line a server every interval.")
 @click.option("--once", is_flag=True, help="Look once and end.")
 @click.option("--json", "as_json", is_flag=True, help="With --once or --plain: JSON, null where unknown.")
+@click.option("--demo", is_flag=True, help="No server: one that is simulated here, and says so.")
 @click.option("--interval", type=Positive(most=3600), metavar="SECONDS", help="Between two looks.")
 @click.option("--timeout", default=2.0, show_default=True, type=Positive(most=600), help="For an answer.")
 @click.option("--slots", type=click.Choice(["split", "unified"]), help="How llama.cpp was told to keep them.")
+@click.option("--events", metavar="ENDPOINT", help="KV events of the first server: tcp://HOST:5557.")
+@click.option("--replay", metavar="ENDPOINT", help="Where it gives missed ones again: tcp://HOST:5558.")
+@click.option("--topic", default="", metavar="TEXT", help="Only events of this topic.")
+@click.option(
+    "--record", type=click.Path(path_type=Path), metavar="FILE", help="Record it, for kvtui replay."
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option(
+    "--theme", default="dark", show_default=True, type=click.Choice(["dark", "light", "high-contrast"])
+)
+@click.option("--ascii", is_flag=True, help="Draw with ASCII characters only.")
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
 def attach(urls: tuple[str, ...], **options: Any) -> int:
     """Watch servers through what they publish: vLLM, SGLang, llama.cpp, TensorRT-LLM, TGI, Ollama.
 
     A bearer token is taken from the environment variable KVTUI_TOKEN. Nothing is changed on a server.
 
     \b
-    kvtui attach http://localhost:8000 --plain
+    kvtui attach http://localhost:8000
+    kvtui attach localhost:8000 --plain
     kvtui attach localhost:8000 localhost:30000 --once --json
+    kvtui attach --demo
     """
+    _check(urls, options)
+    plain = options["plain"] or _no_screen(options)
+    pollers = _attached(urls, options, SCREEN_S if not plain else PLAIN_S)
+    if options["once"]:
+        _print([poller.last for poller in pollers], as_json=options["as_json"], pretty=True)
+        return 0
+    with ExitStack() as ends:
+        watched = _watched(pollers, options, ends)
+        if plain:
+            return _plain(watched, options["interval"] or PLAIN_S, as_json=options["as_json"])
+        return _screen(watched, options)
+
+
+def _check(urls: tuple[str, ...], options: dict[str, Any]) -> None:
     if options["as_json"] and not (options["once"] or options["plain"]):
         raise click.UsageError("--json goes with --once or --plain")
-    pollers = _attached(urls, options)
+    if bool(urls) == options["demo"]:
+        raise click.UsageError("--demo needs no URL" if urls else "which server? give its URL, or --demo")
+    if options["force"] and options["record"] is None:
+        raise click.UsageError("--force goes with --record")
+    if options["replay"] and not options["events"]:
+        raise click.UsageError("--replay goes with --events")
+
+
+def _no_screen(options: dict[str, Any]) -> bool:
+    """Whether there is no terminal for a screen; says so."""
     if options["once"]:
-        _show(pollers, as_json=options["as_json"], pretty=True)
-        return 0
-    return _plain(pollers, as_json=options["as_json"])
+        return True
+    from kvtui.tui.terminal import terminal_problem
+
+    problem = terminal_problem()
+    if problem:
+        print(f"kvtui: no full screen here ({problem}): a line every interval instead", file=sys.stderr)
+    return problem is not None
 
 
-def _attached(urls: Sequence[str], options: dict[str, Any]) -> list[Poller]:
+def _attached(urls: Sequence[str], options: dict[str, Any], interval_s: float) -> list[Poller]:
     from kvtui.cli.build import MAX_LANES
     from kvtui.errors import ConfigError
     from kvtui.live.poll import attach as attached
 
     if len(urls) > MAX_LANES:
         raise ConfigError(f"{len(urls)} servers are more than the {MAX_LANES} that fit side by side")
+    interval_s = options["interval"] or interval_s
+    if options["demo"]:
+        return [_demo(interval_s)]
     split = None if options["slots"] is None else options["slots"] == "split"
-    interval, timeout = options["interval"] or PLAIN_S, options["timeout"]
-    return [attached(url, interval_s=interval, timeout_s=timeout, split=split) for url in urls]
+    return [attached(url, interval_s=interval_s, timeout_s=options["timeout"], split=split) for url in urls]
 
 
-def _plain(pollers: list[Poller], *, as_json: bool) -> int:
-    from concurrent.futures import ThreadPoolExecutor
+def _demo(interval_s: float) -> Poller:
+    from kvtui import catalogue
+    from kvtui.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+    from kvtui.live.demo import NAME, DemoPages
+    from kvtui.live.poll import Poller
+    from kvtui.live.servers import detect
+    from kvtui.traces import load
+    from kvtui.traces.synthetic import path_of
 
-    from kvtui.live.poll import look_at_all
-
-    told = [0] * len(pollers)  # marks already shown
-    with ThreadPoolExecutor(len(pollers)) as pool:
-        while True:
-            if not as_json:
-                told = _marks(pollers, told)
-            _show(pollers, as_json=as_json, pretty=False)
-            time.sleep(min(poller.interval_s for poller in pollers))
-            look_at_all(pollers, pool)
+    workload = load(str(path_of("chat")))
+    pages = DemoPages(Experiment(workload, catalogue.model(DEFAULT_MODEL), catalogue.gpu(DEFAULT_GPU)))
+    return Poller(NAME, detect(pages), interval_s=interval_s)
 
 
-def _show(pollers: list[Poller], *, as_json: bool, pretty: bool) -> None:
+@dataclass
+class _Watched:
+    """Servers that are being watched, and what is done with what is seen."""
+
+    session: Session
+    heading: Heading
+    filming: LiveFilming | None
+    contents: bool
+
+
+def _watched(pollers: list[Poller], options: dict[str, Any], ends: ExitStack) -> _Watched:
+    """Start to watch; everything is closed when `ends` is."""
+    from kvtui.heading import Heading
+    from kvtui.live.filming import LiveFilming
+    from kvtui.live.report import summary
+    from kvtui.live.session import Session
+
+    content = _content(pollers[0], options, ends) if options["events"] else None
+    session = Session(pollers, titles=[_title(poller.name) for poller in pollers], contents=[content])
+    ends.callback(session.close)
+    first = [poller.last for poller in pollers]
+    models = dict.fromkeys(snapshot.reading.model for snapshot in first if snapshot.reading.model)
+    named = (
+        "a simulated server, for show" if options["demo"] else ", ".join(t.info.title for t in session.tapes)
+    )
+    heading = Heading(trace=named, model=", ".join(models), label="live")
+    filming = None
+    if options["record"] is not None:
+        infos = [tape.info for tape in session.tapes]
+        filming = LiveFilming(options["record"], heading, infos, summary(first), force=options["force"])
+        session.heard = filming.take
+        ends.callback(lambda: filming.finish(summary(_last(session))))
+    session.start()
+    return _Watched(session, heading, filming, content is not None)
+
+
+def _content(poller: Poller, options: dict[str, Any], ends: ExitStack) -> Callable[[], Any]:
+    from kvtui.errors import ConfigError
+    from kvtui.live.subscribe import Subscription
+
+    blocks = poller.last.reading.blocks.value
+    if not blocks:
+        raise ConfigError(f"{poller.name} does not say how many blocks it has: its events cannot be drawn")
+    subscription = Subscription(
+        options["events"], blocks=int(blocks), replay=options["replay"], topic=options["topic"]
+    )
+    ends.callback(subscription.close)
+    return subscription.cells
+
+
+def _title(name: str) -> str:
+    return name.partition("://")[2] or name
+
+
+def _last(session: Session) -> list[Snapshot]:
+    return [tape.seen(tape.newest).snapshot for tape in session.tapes]
+
+
+def _screen(watched: _Watched, options: dict[str, Any]) -> int:
+    from kvtui.tui import run as show
+    from kvtui.tui.liveshow import LiveShow
+
+    return show(
+        LiveShow(watched.session, watched.heading, contents=watched.contents),
+        speed=1.0,
+        theme=options["theme"],
+        ascii=options["ascii"],
+        mouse=not options["no_mouse"],
+        filming=watched.filming,
+    )
+
+
+def _plain(watched: _Watched, interval_s: float, *, as_json: bool) -> int:
+    told = [0] * len(watched.session.tapes)  # marks already shown
+    while True:
+        snapshots = _last(watched.session)
+        if not as_json:
+            told = _marks(snapshots, told)
+        _print(snapshots, as_json=as_json, pretty=False)
+        if watched.filming is not None and watched.filming.problem:
+            print(f"kvtui: the recording ends here: {watched.filming.problem}", file=sys.stderr)
+            return 2
+        time.sleep(interval_s)
+
+
+def _print(snapshots: list[Snapshot], *, as_json: bool, pretty: bool) -> None:
     from kvtui.live.report import line, summary
 
-    snapshots = [poller.last for poller in pollers]
     if as_json:
         print(json.dumps(summary(snapshots), indent=2 if pretty else None), flush=True)
         return
@@ -85,9 +220,9 @@ def _show(pollers: list[Poller], *, as_json: bool, pretty: bool) -> None:
         print(f"{clock}  {who}  {line(snapshot)}", flush=True)
 
 
-def _marks(pollers: list[Poller], told: list[int]) -> list[int]:
+def _marks(snapshots: list[Snapshot], told: list[int]) -> list[int]:
     """What happened to the servers, once each, on standard error."""
-    for poller, seen in zip(pollers, told, strict=True):
-        for mark in poller.last.marks[seen:]:
-            print(f"kvtui: {poller.name}: {mark.what}", file=sys.stderr)
-    return [len(poller.last.marks) for poller in pollers]
+    for snapshot, seen in zip(snapshots, told, strict=True):
+        for mark in snapshot.marks[seen:]:
+            print(f"kvtui: {snapshot.name}: {mark.what}", file=sys.stderr)
+    return [len(snapshot.marks) for snapshot in snapshots]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Final
 
 from kvtui.live.fetch import TIMEOUT_S, Client, FetchError
@@ -76,8 +75,3 @@ def attach(
     if isinstance(server, LlamaCppServer):
         server.split = split
     return Poller(client.name, server, interval_s=interval_s)
-
-
-def look_at_all(pollers: Sequence[Poller], pool: ThreadPoolExecutor) -> list[Snapshot]:
-    """All of them at once, so that a slow one does not delay the rest by more than its time-out."""
-    return list(pool.map(Poller.look, pollers))

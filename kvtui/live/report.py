@@ -22,7 +22,7 @@ def summary(snapshots: Sequence[Snapshot]) -> dict[str, Any]:
         "trace": None,
         "config": {"time": "live"},
         "lanes": [lane(snapshot) for snapshot in snapshots],
-        "verdict": None,
+        "verdict": "",
     }
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kvtui.filming import Filming
     from kvtui.tui.browse import Choice
-    from kvtui.tui.show import Playable
+    from kvtui.tui.show import Films, Playable
 
 
 def run(
@@ -19,7 +18,7 @@ def run(
     theme: str = "dark",
     ascii: bool = False,
     mouse: bool = True,
-    filming: Filming | None = None,
+    filming: Films | None = None,
 ) -> int:
     """Show an experiment or a recording until the user leaves; gives the exit code.
 

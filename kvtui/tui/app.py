@@ -10,11 +10,10 @@ from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 
-from kvtui.filming import Filming
 from kvtui.tui.cleanapp import CleanApp
 from kvtui.tui.mainscreen import MainScreen
 from kvtui.tui.screenshot import save
-from kvtui.tui.show import Playable
+from kvtui.tui.show import Films, Playable
 from kvtui.tui.stage import Stage
 from kvtui.tui.terminal import view_rate
 from kvtui.tui.themes import palette_of, theme_name, themes
@@ -42,7 +41,7 @@ class KvtuiApp(CleanApp[int]):
         speed: float = 4.0,
         theme: str = "dark",
         ascii: bool = False,
-        filming: Filming | None = None,
+        filming: Films | None = None,
     ) -> None:
         # Textual chooses its filter for NO_COLOR here, once: the right one only if it knows about the theme.
         super().__init__(ansi_color=True if theme == "none" else None)

@@ -20,6 +20,7 @@ from kvtui.tui.view.palette import Look
 from kvtui.tui.view.queues import queue_lines, running_lines, waiting_lines
 from kvtui.tui.view.scale import Scale, scale_for
 from kvtui.tui.view.scene import Scene
+from kvtui.tui.view.servers import server_lines
 
 PANELS = ("chart", "events", "waiting", "running", "figures", "queues")
 _AREAS = 3  # text areas of a card at most
@@ -129,7 +130,8 @@ class Board:
             case "events":
                 return event_lines(scene, **size, hint=hint)
             case "figures":
-                return figure_lines(scene, **size, hint=hint)
+                draw = server_lines if scene.snapshots else figure_lines
+                return draw(scene, **size, hint=hint)
             case "waiting":
                 return waiting_lines(scene, **size)
             case "running":

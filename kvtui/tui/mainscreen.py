@@ -52,6 +52,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
         yield self._small
 
     def on_mount(self) -> None:
+        plan = plan_for(*self.app.size, lanes=len(self.stage.lanes))
+        if self.stage.published and plan is not None and plan.cycle[:1] == ("events",):
+            self._panel = plan.cycle.index("figures")  # servers publish numbers, and no events
         self._arrange()
         self.set_interval(1 / self._rate, self._tick)
         self._play()
@@ -123,7 +126,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self._text_due = now + TEXT_EVERY_S
         following = self._next_panel()
         self.board.paint_text(scene, self._caption(scene, now), hint=f"tab: {following}" if following else "")
-        entries = hints(run=scene.run, next_panel=following, blocks=self.stage.blocks)
+        entries = hints(run=scene.run, next_panel=following, blocks=self.stage.blocks, live=self.stage.live)
         line, self._spots = footer_line(entries, width=plan.width, margin=plan.margin)
         if self._message[0] and not self.board.caption.display:
             room = plan.width - 2 * plan.margin
@@ -134,7 +137,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         plan = self.board.plan
         assert plan is not None
         width, rows = plan.caption.width - 2 * plan.margin, plan.caption.height
-        told = self._narrator.tell(scene, now=now)
+        told = None if scene.told else self._narrator.tell(scene, now=now)
         if self.stage.notice:
             self._message, self.stage.notice = (self.stage.notice, now + MESSAGE_S), ""
         text, until = self._message
@@ -144,6 +147,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
         for lane, failure in zip(scene.lanes, scene.failures, strict=False):
             if failure is not None:
                 return [((cut(f"{lane.title} stopped: {failure}. The others go on.", width), BAD),)]
+        if told is None:
+            return [((cut(text, width), T2),) for text in scene.told[:rows]]
         return list(caption(scene, told, width=width, rows=rows))
 
     def say(self, text: str) -> None:
@@ -205,7 +210,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def action_next_event(self) -> None:
         self._stop_looking()
-        if self.stage.next_event():
+        if self.stage.live:
+            self.say("What a real server will do nobody knows.")
+        elif self.stage.next_event():
             self._moved()
         else:
             self._play()
@@ -251,7 +258,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.paint()
 
     def action_restart(self) -> None:
-        self._begin(self.stage.restart())
+        words = self.stage.restart()
+        tell = self.say if self.stage.live else self._begin
+        tell(words)
 
     def action_manager(self) -> None:
         words = self.stage.next_manager()
@@ -281,6 +290,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.app.push_screen(HelpPage(self))
 
     def action_summary(self) -> None:
+        if self.stage.published:
+            self.say("Real servers are not compared: each has traffic of its own.")
+            return
         from kvtui.tui.pages import SummaryPage
 
         self.app.push_screen(SummaryPage(self))

@@ -10,12 +10,15 @@ from kvtui.experiment import Experiment
 from kvtui.filming import Filming
 from kvtui.frame import LaneInfo
 from kvtui.heading import Heading, heading_of
+from kvtui.live.filming import LiveFilming
+from kvtui.live.watch import Snapshot
 from kvtui.player import History, Lane
 from kvtui.recording import Past, RecordedLane, Recording
 from kvtui.recording.report import report_of
 from kvtui.report import summary
 
-Playable: TypeAlias = Experiment | Recording
+Films: TypeAlias = Filming | LiveFilming
+Playable: TypeAlias = "Experiment | Recording | Show"
 
 
 class Cast(NamedTuple):
@@ -37,8 +40,26 @@ class Show(Protocol):
         """What could be changed; None where nothing can."""
         ...
 
+    @property
+    def fixed(self) -> str:
+        """Why nothing can be changed, where it cannot."""
+        ...
+
+    @property
+    def edge_ps(self) -> int | None:
+        """Now, where time goes on by itself; None where it is moved by the player."""
+        ...
+
     def cast(self) -> Cast:
         """Everything at its start."""
+        ...
+
+    def snapshots(self, lanes: Sequence[Any]) -> tuple[Snapshot, ...]:
+        """What is known of real servers at this moment."""
+        ...
+
+    def told(self, lanes: Sequence[Any]) -> tuple[str, ...]:
+        """Sentences in place of those about simulated lanes, the most important first; none without need."""
         ...
 
     def report(self, lanes: Sequence[Any]) -> dict[str, Any]:
@@ -50,7 +71,20 @@ class Show(Protocol):
         ...
 
 
-class Simulation:
+class _Past:
+    """What is no real server now."""
+
+    fixed = "This is a recording: what was run cannot be changed."
+    edge_ps: int | None = None
+
+    def snapshots(self, lanes: Sequence[Any]) -> tuple[Snapshot, ...]:
+        return ()
+
+    def told(self, lanes: Sequence[Any]) -> tuple[str, ...]:
+        return ()
+
+
+class Simulation(_Past):
     """An experiment that runs here; `filming` records it."""
 
     def __init__(self, experiment: Experiment, filming: Filming | None = None) -> None:
@@ -73,7 +107,7 @@ class Simulation:
             self._filming.take(at, lane)
 
 
-class Replay:
+class Replay(_Past):
     """A recording."""
 
     experiment: Experiment | None = None
@@ -92,3 +126,18 @@ class Replay:
 
     def watch(self, at: int, lane: Any) -> None:
         """There is nothing new to see."""
+
+    def told(self, lanes: Sequence[Any]) -> tuple[str, ...]:
+        live = self.heading.label == "live"
+        return (
+            ("Recorded from real servers: what they published, at the times when it was seen.",)
+            if live
+            else ()
+        )
+
+
+def show_of(what: Playable, films: Films | None) -> Show:
+    """How something is shown."""
+    if isinstance(what, Experiment):
+        return Simulation(what, films if isinstance(films, Filming) else None)
+    return Replay(what) if isinstance(what, Recording) else what

@@ -9,11 +9,10 @@ from typing import Final
 
 from kvtui.errors import KvtuiError
 from kvtui.experiment import Experiment
-from kvtui.filming import Filming
 from kvtui.lanes import LaneSpec, named
 from kvtui.memory.contiguous import RESERVE
 from kvtui.player import BREATH_S, Clock, Player
-from kvtui.tui.show import Playable, Replay, Show, Simulation
+from kvtui.tui.show import Films, Playable, Show, Simulation, show_of
 from kvtui.tui.view import formats
 from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.timeline import Marks
@@ -23,16 +22,15 @@ SPEEDS: Final = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64
 BLOCK_SIZES: Final = (8, 16, 32, 64, 128)
 FURTHER_S: Final = 0.5  # virtual seconds run at once while looking for an event
 JUST_PS: Final = 1000  # more than is lost where a time goes through floating point seconds
-_FIXED: Final = "This is a recording: what was run cannot be changed."
 NEAR: Final = 0.9  # the part of a speed that has to be reached for it to count as reached
 
 
 class Stage:
     """Builds the lanes, and anew when something is changed; a scene is all that the screen sees of it."""
 
-    def __init__(self, what: Playable, *, speed: float, filming: Filming | None = None) -> None:
+    def __init__(self, what: Playable, *, speed: float, filming: Films | None = None) -> None:
         self.filming = filming
-        self._show: Show = Simulation(what, filming) if isinstance(what, Experiment) else Replay(what)
+        self._show: Show = show_of(what, filming)
         self.focus: int | None = None
         self.notice = ""  # a sentence to be told
         self._held = False
@@ -56,8 +54,18 @@ class Stage:
 
     @property
     def recorded(self) -> bool:
-        """Whether a recording is played, in which nothing can be changed."""
+        """Whether a recording or a server is shown, in which nothing can be changed."""
         return self._show.experiment is None
+
+    @property
+    def live(self) -> bool:
+        """Whether real servers are watched now: time goes on by itself, and has no start to go back to."""
+        return self._show.edge_ps is not None
+
+    @property
+    def published(self) -> bool:
+        """Whether what real servers published is shown, now or from a recording."""
+        return self.lanes[0].label == "live"
 
     def stop_filming(self) -> None:
         """Close the recording that is being made, with the report of the run as it stands."""
@@ -83,6 +91,8 @@ class Stage:
 
     def scene(self) -> Scene:
         """This moment, in all lanes."""
+        if self._show.edge_ps is not None and not self._clock.paused:
+            self._clock.now_ps = self._show.edge_ps
         self.player.level()
         frames = tuple(self.player.frame(lane) for lane in range(len(self.lanes)))
         for lane, frame in enumerate(frames):
@@ -106,6 +116,8 @@ class Stage:
             failures=tuple(None if error is None else _words(error) for error in self.player.failures),
             verdict=self._verdict,
             reached_s=seconds(self.player.furthest_ps),
+            snapshots=self._show.snapshots(self.player.lanes),
+            told=self._show.told(self.player.lanes),
         )
 
     def _judged(self) -> str:
@@ -117,6 +129,8 @@ class Stage:
 
     def speed_text(self) -> str:
         """The speed reached; beside it the one asked for, where that is not reached."""
+        if self.live:
+            return "live"
         wanted, reached = self._clock.speed, self.player.reached()
         if self._clock.unlimited:
             return f"{formats.speed(reached)} max" if reached is not None else "max"
@@ -196,19 +210,21 @@ class Stage:
 
     def restart(self) -> str:
         """The same run once more; gives the sentence that says so."""
+        if self.live:
+            return self._show.fixed
         self._start()
         return "The run starts again with the same requests" + self._seed()
 
     def next_manager(self) -> str:
         """Another manager or reserve rule for the chosen lane; gives the sentence that says so."""
         if self.recorded:
-            return _FIXED
+            return self._show.fixed
         return self._change(_next_manager(self.experiment.lanes[self._target]))
 
     def next_block_size(self) -> str:
         """Another block size for the chosen lane; gives the sentence that says so."""
         if self.recorded:
-            return _FIXED
+            return self._show.fixed
         spec = self.experiment.lanes[self._target]
         if spec.manager != "paged":
             return f"{self.lanes[self._target].title} has no blocks to size; choose a paged lane first."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kvtui.live.report import stale
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Rect, cut
 from kvtui.tui.view.digits import SMALL, digits, fit
@@ -53,15 +54,24 @@ class _Card:
         ink = lane_ink(self.lane, bold=True)._replace(underline=focused)
         end = self.canvas.put(x, 0, cut(self.info.title, _TITLE), ink)
         right = self.width - x
-        if step:
+        if step and self.info.label != "live":
             text = f"step {self.frame.step:,}"
             right = self.canvas.put_right(self.width - 1, 0, text, T3)
         failure = self.scene.failure(self.lane)
         text, ink = (f"stopped: {failure}", BAD) if failure else (self.info.subtitle, T3)
+        if self.stale:
+            text, ink = self.stale, BAD
         self.canvas.put(end + 2, 0, cut(text, right - end - 3), ink)
+
+    @property
+    def stale(self) -> str:
+        """How old the figures of a real server are, where they are."""
+        return stale(self.scene.snapshots[self.lane]) if self.scene.snapshots else ""
 
     def digits(self, x: int, y: int, *, width: int | None = None) -> int:
         """The batch size in large figures; gives the column behind them."""
+        if self.counters.running is None:
+            return self.canvas.put(x, y + 1, formats.NA, T3)
         text = str(self.counters.running)
         rows = digits(text, SMALL if width is None else fit(text, width), ascii=self.look.ascii)
         if width is not None and self.look.ascii:
@@ -73,7 +83,12 @@ class _Card:
     @property
     def ratio(self) -> str | None:
         """How many times the baseline's batch runs here, as long as both have requests to let in."""
-        if not self.lane or drained(self.scene, 0) or drained(self.scene, self.lane):
+        if (
+            not self.lane
+            or self.info.label == "live"
+            or drained(self.scene, 0)
+            or drained(self.scene, self.lane)
+        ):
             return None
         return formats.ratio(self.counters.running, self.scene.frames[0].counters.running)
 

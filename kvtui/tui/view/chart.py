@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kvtui.tui.view import formats
 from kvtui.tui.view.braille import Dots
 from kvtui.tui.view.canvas import Canvas, Line, text_width
 from kvtui.tui.view.formats import axis_top, tick
@@ -22,7 +23,7 @@ def chart_lines(
     canvas.put(x + 2, 0, "requests running at once", T3)
     left = margin + _TICKS
     titles = labels(scene.lanes, width=min(_TITLE, width // 3))
-    digits = max(len(str(frame.counters.running)) for frame in scene.frames)
+    digits = max(len(formats.count(frame.counters.running)) for frame in scene.frames)
     room = 4 + digits + max(map(text_width, titles))
     plot_width, plot_height = max(8, width - left - room), height - 2
     top = axis_top(max(frame.counters.batch_peak for frame in scene.frames))
@@ -30,7 +31,7 @@ def chart_lines(
     ends = _plot(canvas, scene, left, plot_width, plot_height, top, ascii=ascii)
     for lane, row in enumerate(_apart(ends, plot_height)):
         x = left + plot_width + 2
-        running = scene.frames[lane].counters.running
+        running = formats.count(scene.frames[lane].counters.running)
         x = canvas.put(x, 1 + row, f"{running:>2} ", lane_ink(lane, bold=True))
         canvas.put(x, 1 + row, titles[lane], lane_ink(lane))
     _times(canvas, left, plot_width, height - 1, scene.time_s)
@@ -53,7 +54,8 @@ def _plot(
     dots = Dots(width, height)
     ends = []
     for lane, frame in enumerate(scene.frames):
-        points = (*frame.batch, (scene.time_s, frame.counters.running))
+        running = frame.counters.running
+        points = frame.batch if running is None else (*frame.batch, (scene.time_s, running))
         ends.append(dots.steps(points, lane, end=scene.time_s or 1.0, top=top, dashed=lane == 0))
     for y in range(height):
         for x in range(width):

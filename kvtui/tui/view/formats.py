@@ -35,8 +35,10 @@ def tick(seconds: float) -> str:
     return clock(seconds)[:5] if seconds < 3600 else clock(seconds)
 
 
-def count(number: float, *, width: int = 6) -> str:
+def count(number: float | None, *, width: int = 6) -> str:
     """`1,209`; what does not fit in `width` cells is rounded to thousands, millions: `121k`, `1.2M`."""
+    if number is None:
+        return NA
     whole = round(number)
     text = f"{whole:,}"
     if len(text) <= width:
@@ -51,9 +53,9 @@ def _scaled(size: float, unit: str) -> str:
     return f"{size:.1f}{unit}" if size < 9.95 else f"{size:,.0f}{unit}"
 
 
-def mean(number: float) -> str:
+def mean(number: float | None) -> str:
     """A mean batch: one decimal."""
-    return f"{number:.1f}"
+    return NA if number is None else f"{number:.1f}"
 
 
 def share(percent: float) -> str:

@@ -63,8 +63,14 @@ def keys_for(lanes: int) -> tuple[Key, ...]:
     return (*table[:at], *more, *table[at:])
 
 
-def hints(*, run: Run, next_panel: str | None, blocks: bool) -> list[Hint]:
-    """Footer of the main screen, in reading order; `blocks`: whether a block size can be changed."""
+def hints(*, run: Run, next_panel: str | None, blocks: bool, live: bool = False) -> list[Hint]:
+    """Footer of the main screen, in reading order; `blocks`: whether a block size can be changed, `live`:
+    whether it is a real server, in which nothing can."""
+    entries = _hints(run=run, next_panel=next_panel, blocks=blocks)
+    return [hint for hint in entries if not (live and hint.key in _NOT_LIVE)]
+
+
+def _hints(*, run: Run, next_panel: str | None, blocks: bool) -> list[Hint]:
     speed = [Hint("[ ]", "speed", "faster")]
     panel = [Hint("tab", next_panel, "next_panel")] if next_panel is not None else []
     lanes = [Hint("m", "manager", "manager"), *([Hint("b", "block size", "block_size")] if blocks else [])]
@@ -103,6 +109,7 @@ SUMMARY_HINTS: Final = (
     Hint("q", "quit", "app.quit"),
 )
 
+_NOT_LIVE: Final = ("[ ]", "r", "m", "b", "S", "n")
 # What goes first when the footer gets narrow.
 _DROPPED: Final = ("s", "ctrl+p", "b", "m", ":", "n", "S", "r", "[ ]", "tab", "←", "→")
 

@@ -58,7 +58,7 @@ class _Column:
     def frame(self) -> Frame:
         return self.scene.frames[self.lane]
 
-    def head(self, word: str, count: int) -> None:
+    def head(self, word: str, count: int | None) -> None:
         end = self.canvas.put(self.x, 0, word + " ", BOLD)
         self.canvas.put(end, 0, formats.count(count), lane_ink(self.lane, bold=True))
         end += len(formats.count(count)) + 1
@@ -91,7 +91,7 @@ def _panel(scene: Scene, draw: _Draw, width: int, height: int, margin: int) -> t
 def _waiting(column: _Column) -> None:
     count, rows = column.frame.counters.waiting, column.frame.waiting
     column.head("Waiting", count)
-    for y, row in enumerate(rows[: column.rows(count, len(rows))], start=1):
+    for y, row in enumerate(rows[: column.rows(count or 0, len(rows))], start=1):
         column.name(y, row.request, WARN if row.preempted else T2)
         column.canvas.put_right(column.x + 13, y, f"{row.tokens:,}", T3)
         column.canvas.put(column.x + 14, y, "tok", T3)
@@ -101,7 +101,7 @@ def _waiting(column: _Column) -> None:
 def _running(column: _Column) -> None:
     count, rows = column.frame.counters.running, column.frame.running
     column.head("Running", count)
-    for y, row in enumerate(rows[: column.rows(count, len(rows))], start=1):
+    for y, row in enumerate(rows[: column.rows(count or 0, len(rows))], start=1):
         column.name(y, row.request, T2)
         bar = _progress_bar(row.generated, row.output)
         column.canvas.put(column.x + 7, y, bar, hue_ink(row.request).on("well"))

@@ -8,6 +8,7 @@ from enum import Enum
 
 from kvtui.frame import Frame, LaneInfo
 from kvtui.heading import Heading
+from kvtui.live.watch import Snapshot
 from kvtui.tui.view.canvas import cut, text_width
 from kvtui.tui.view.ink import T3, Ink
 
@@ -43,6 +44,8 @@ class Scene:
     verdict: str = ""  # what the whole run says
     reached_s: float = 0.0  # furthest point that has been reached
     filming: bool = False  # whether a recording is being made
+    snapshots: tuple[Snapshot, ...] = ()  # of real servers
+    told: tuple[str, ...] = ()  # sentences in place of those about simulated lanes
 
     def same(self, other: Scene | None) -> bool:
         """Whether nothing that is drawn differs. Frames are compared by identity."""
@@ -82,9 +85,11 @@ def compared(scene: Scene) -> tuple[int, int]:
 
 def drained(scene: Scene, lane: int) -> bool:
     """Whether nobody is left to be let in, so that a small batch says nothing about memory."""
+    if not scene.heading.requests:
+        return False
     counters = scene.frames[lane].counters
     known = counters.finished + counters.rejected + counters.unfinished
-    everybody = known >= scene.heading.requests > 0
+    everybody = known >= scene.heading.requests
     return everybody and not counters.waiting and counters.running == counters.unfinished
 
 

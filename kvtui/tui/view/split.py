@@ -28,6 +28,8 @@ class Part:
 def parts_of(frame: Frame, info: LaneInfo, lane: int, look: Look) -> tuple[Part, ...]:
     """The parts of a lane's memory in fixed order; what its manager cannot have is left out."""
     split = frame.counters.split
+    if info.label == "live":
+        return _published(frame, lane, look)
     contiguous = info.region_blocks is not None
     free, _ = glyph(code(Kind.FREE), look)
     known = (
@@ -43,6 +45,22 @@ def parts_of(frame: Frame, info: LaneInfo, lane: int, look: Look) -> tuple[Part,
         (not contiguous, Part("free", "free", free, Ink("ghost"), split.free)),
     )
     return tuple(part for always, part in known if always or part.percent > 0)
+
+
+def _published(frame: Frame, lane: int, look: Look) -> tuple[Part, ...]:
+    """What a real server tells of its memory, which may be nothing."""
+    stored, reserved, *_, cached, free = frame.counters.split
+    if stored is None:
+        return ()
+    ghost, _ = glyph(code(Kind.FREE), look)
+    rest = "free" if cached is not None else "free or cached"
+    known = (
+        Part("in use", "in use", "█", lane_ink(lane), stored),
+        Part("held, empty", "empty", "▒", T3, reserved or 0.0),
+        Part("cached", "cached", "▚", T3, cached or 0.0),
+        Part(rest, "free", ghost, Ink("ghost"), free),
+    )
+    return tuple(part for part in known if part.percent > 0 or part.label == "in use")
 
 
 def amber(parts: tuple[Part, ...]) -> Part | None:

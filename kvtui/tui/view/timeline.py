@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import takewhile
 
 from kvtui.frame import EventKind, Frame
@@ -74,14 +75,20 @@ def _ends(canvas: Canvas, scene: Scene, margin: int) -> tuple[int, int]:
 
 def _legend(canvas: Canvas, scene: Scene, right: int) -> int:
     """Counts of what the marks stand for; gives the column where it starts."""
-    preempted = sum(frame.counters.preemptions for frame in scene.frames)
-    rejected = sum(frame.counters.rejected for frame in scene.frames)
+    preempted = _sum([frame.counters.preemptions for frame in scene.frames])
+    rejected = _sum([frame.counters.rejected for frame in scene.frames])
     if rejected:
         right = _key(canvas, right, EventKind.REJECTED.value, rejected) - 2
     return _key(canvas, right, EventKind.PREEMPTED.value, preempted)
 
 
-def _key(canvas: Canvas, right: int, kind: str, count: int) -> int:
+def _sum(counts: Sequence[int | None]) -> int | None:
+    """Over all lanes; None where one of them does not tell."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _key(canvas: Canvas, right: int, kind: str, count: int | None) -> int:
     glyph, ink = _MARKS[kind]
     start = canvas.put_right(right, 0, f"{kind} {formats.count(count)}", T3)
     canvas.put(start - 2, 0, glyph, ink)
@@ -91,6 +98,8 @@ def _key(canvas: Canvas, right: int, kind: str, count: int) -> int:
 def whole_s(scene: Scene) -> float:
     """Seconds that the line stands for. As long as the end is not known there is room behind the head: the
     line starts as long as the trace, and doubles whenever the run has nearly come to its end."""
+    if scene.snapshots:
+        return max(_reached(scene), _SHORTEST_S)  # of a real server nobody knows the end
     if scene.end_s is not None:
         return max(scene.end_s, _reached(scene), _SHORTEST_S)
     length = max(scene.heading.span_s, _SHORTEST_S)

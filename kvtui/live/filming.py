@@ -1,0 +1,74 @@
+"""Recording servers while they are watched, in the format of any recording."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from kvtui import __version__
+from kvtui.errors import RecordingError
+from kvtui.frame import LaneInfo
+from kvtui.heading import Heading
+from kvtui.live.session import Seen
+from kvtui.recording.recorder import Recorder
+
+
+class LiveFilming:
+    """Every look into one file. A file that can no longer be written ends the filming, not the watching:
+    `problem` then says why."""
+
+    def __init__(
+        self,
+        path: Path,
+        heading: Heading,
+        lanes: Sequence[LaneInfo],
+        report: Mapping[str, Any],
+        *,
+        force: bool = False,
+    ) -> None:
+        """Open the file; `report` is what is known at the start.
+
+        Raises:
+            RecordingError: it exists or cannot be written.
+        """
+        about = {"kvtui": __version__, "heading": asdict(heading), "report": dict(report)}
+        self.path = path
+        self.problem: str | None = None
+        self._lock = threading.Lock()  # servers are looked at by threads of their own
+        self._recorder: Recorder | None = Recorder(path, about, force=force)
+        self._tracks = [self._recorder.add(info) for info in lanes]
+
+    @property
+    def on(self) -> bool:
+        """Whether frames are still taken."""
+        return self._recorder is not None
+
+    def take(self, at: int, seen: Seen) -> None:
+        """A look at server `at`."""
+        with self._lock:
+            if self._recorder is None:
+                return
+            try:
+                self._recorder.note(self._tracks[at], seen.frame, now_ps=seen.now_ps)
+            except RecordingError as error:
+                self.problem = error.message
+                self._close()
+
+    def finish(self, report: Mapping[str, Any]) -> None:
+        """Add what was known at the end and close the file."""
+        with self._lock:
+            if self._recorder is None:
+                return
+            try:
+                self._recorder.report(report)
+            except RecordingError as error:
+                self.problem = error.message
+            self._close()
+
+    def _close(self) -> None:
+        if self._recorder is not None:
+            self._recorder.close()
+            self._recorder = None

@@ -1,0 +1,187 @@
+"""Several servers watched at once, each by a thread of its own, and what was seen of them."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from kvtui.frame import Frame, LaneInfo
+from kvtui.live.frames import Content, Film, info_of
+from kvtui.live.poll import Poller, now_s
+from kvtui.live.watch import Snapshot
+from kvtui.units import picoseconds
+
+KEPT_BYTES: Final = 64 << 20  # of cells a lane
+LEAST: Final = 200  # frames a lane
+MOST: Final = 20_000
+FAR_PS: Final = 1 << 62
+_BYTES_A_BLOCK: Final = 10
+NAP_S: Final = 1.0  # until a server that is stale is shown older
+
+
+class Seen(NamedTuple):
+    """One look at a server."""
+
+    now_ps: int
+    frame: Frame
+    snapshot: Snapshot
+    missing: bool = False  # whether KV events are, so that cached content is not drawn whole
+
+
+class Tape:
+    """What was seen of one server, oldest first; what is too old is forgotten. Numbers of looks stay."""
+
+    def __init__(self, info: LaneInfo, first: Seen) -> None:
+        self.info = info
+        self._seen = [first]
+        self._forgotten = 0
+        self._most = min(MOST, max(LEAST, KEPT_BYTES // (_BYTES_A_BLOCK * max(info.blocks, 1))))
+        self._lock = threading.Lock()
+
+    def add(self, seen: Seen) -> None:
+        with self._lock:
+            self._seen.append(seen)
+            if len(self._seen) > self._most:
+                lost = self._most // 4
+                self._forgotten += lost
+                del self._seen[:lost]
+
+    def seen(self, number: int) -> Seen:
+        """A look; the oldest that is still known in place of one that is not."""
+        with self._lock:
+            return self._seen[min(max(number - self._forgotten, 0), len(self._seen) - 1)]
+
+    @property
+    def newest(self) -> int:
+        """Number of the last look."""
+        with self._lock:
+            return self._forgotten + len(self._seen) - 1
+
+    def at_time(self, now_ps: int) -> int:
+        """Number of the last look before a time."""
+        with self._lock:
+            found = bisect_left(self._seen, now_ps, key=lambda seen: seen.now_ps) - 1
+            return self._forgotten + max(found, 0)
+
+    def at_step(self, step: int) -> int:
+        with self._lock:
+            found = bisect_right(self._seen, step, key=lambda seen: seen.frame.step) - 1
+            return self._forgotten + max(found, 0)
+
+
+class LiveLane:
+    """A place on a tape, for the player: a step shows the next look once there is one. It is never done."""
+
+    done = False
+
+    def __init__(self, tape: Tape, at: int = 0) -> None:
+        self._tape = tape
+        self._at = at
+
+    @property
+    def info(self) -> LaneInfo:
+        return self._tape.info
+
+    @property
+    def now_ps(self) -> int:
+        return self._tape.seen(self._at).now_ps
+
+    @property
+    def next_ps(self) -> int:
+        """When the next look was; far away while it is still to come."""
+        return self._tape.seen(self._at + 1).now_ps if self._at < self._tape.newest else FAR_PS
+
+    @property
+    def step_count(self) -> int:
+        return self._tape.seen(self._at).frame.step
+
+    @property
+    def seen(self) -> Seen:
+        return self._tape.seen(self._at)
+
+    def step(self, limit: int = 1) -> bool:
+        self._at = min(self._at + limit, self._tape.newest)
+        return True
+
+    def frame(self, *, rows: int = 64, events: int = 200) -> Frame:
+        return self._tape.seen(self._at).frame
+
+
+class Memory:
+    """Former looks of a lane."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    def note(self, lane: LiveLane) -> None:
+        """The tape has it."""
+
+    def at_step(self, step: int) -> LiveLane:
+        return LiveLane(self._tape, self._tape.at_step(step))
+
+    def at_time(self, now_ps: int) -> LiveLane:
+        return LiveLane(self._tape, self._tape.at_time(now_ps))
+
+
+class Session:
+    """Watches until `close`. `contents` tell of each server which blocks hold cached content and whether some
+    is missing, if that is known; `heard` is told every look from `start` on, in the thread that looked."""
+
+    def __init__(
+        self,
+        pollers: Sequence[Poller],
+        *,
+        titles: Sequence[str],
+        contents: Sequence[Callable[[], tuple[Content, bool]] | None] = (),
+    ) -> None:
+        self._start = now_s()
+        self._stop = threading.Event()
+        self._contents = [*contents, *[None] * (len(pollers) - len(contents))]
+        self.heard: Callable[[int, Seen], None] | None = None
+        self._films = [Film(poller.last) for poller in pollers]
+        self.tapes = [
+            Tape(info_of(poller.last, title=title), self._look(at, poller.last))
+            for at, (poller, title) in enumerate(zip(pollers, titles, strict=True))
+        ]
+        self._threads = [
+            threading.Thread(target=self._run, args=(at, poller), daemon=True, name=poller.name)
+            for at, poller in enumerate(pollers)
+        ]
+
+    def start(self) -> None:
+        for at, tape in enumerate(self.tapes):
+            self._tell(at, tape.seen(0))
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout=1.0)  # it may wait for a server that does not answer
+
+    @property
+    def now_ps(self) -> int:
+        """Since the start."""
+        return picoseconds(now_s() - self._start)
+
+    def _run(self, at: int, poller: Poller) -> None:
+        while not self._stop.is_set():
+            if not poller.wait_s or poller.last.stale_s is not None:  # what is stale grows older in sight
+                seen = self._look(at, poller.look())
+                self.tapes[at].add(seen)
+                self._tell(at, seen)
+            self._stop.wait(min(max(poller.wait_s, 0.01), NAP_S))
+
+    def _look(self, at: int, snapshot: Snapshot) -> Seen:
+        known = self._contents[at]
+        content, missing = (None, False) if known is None else known()
+        time_s = now_s() - self._start
+        frame = self._films[at].frame(snapshot, time_s, content)
+        return Seen(picoseconds(time_s), frame, snapshot, missing)
+
+    def _tell(self, at: int, seen: Seen) -> None:
+        if self.heard is not None:
+            self.heard(at, seen)

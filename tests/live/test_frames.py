@@ -1,0 +1,105 @@
+"""What is drawn of a server: nothing that it does not say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kvtui.frame import Cell
+from kvtui.live.frames import MOST_CELLS, Film, grid_of, info_of
+from kvtui.live.numbers import derived, reported
+from kvtui.live.reading import Reading, Slot
+from kvtui.live.watch import Watch
+
+
+def vllm(usage: float | None = 0.25, *, blocks: float | None = 40, **more: object) -> Reading:
+    pool = None if blocks is None else blocks * 32
+    numbers = {"running": reported(3), "waiting": reported(1), **more}
+    return Reading(
+        kind="vllm",
+        version="0.32.0",
+        usage=reported(usage),
+        blocks=derived(blocks),
+        block_size=reported(32),
+        pool_tokens=derived(pool),
+        **numbers,  # type: ignore[arg-type]
+    )
+
+
+def filmed(reading: Reading, content: np.ndarray | None = None):
+    snapshot = Watch("s", reading, 0.0).snapshot(0.0)
+    return info_of(snapshot, title="s"), Film(snapshot).frame(snapshot, 0.0, content)
+
+
+def test_use_without_places_is_drawn_from_the_first_cell_on() -> None:
+    info, frame = filmed(vllm())
+    assert (info.blocks, info.block_size, info.label) == (40, 32, "live")
+    assert info.subtitle == "vllm 0.32.0, 40 blocks of 32"
+    assert frame.cells.state.tolist() == [Cell.HELD] * 10 + [Cell.FREE] * 30
+    assert frame.counters.split.stored == 25
+    assert frame.counters.split.free == 75
+    assert frame.counters.split.cached is None  # some of what is free may be
+
+
+def test_cached_content_takes_the_place_of_use() -> None:
+    content = np.zeros(40, np.bool_)
+    content[[3, 7]] = True
+    _, frame = filmed(vllm(), content)
+    assert np.flatnonzero(frame.cells.state == Cell.CACHED).tolist() == [3, 7]
+    assert frame.counters.split.stored == 25
+
+
+def test_what_is_unknown_is_none_and_draws_nothing() -> None:
+    info, frame = filmed(vllm(None, blocks=None, waiting=reported(None)))
+    assert (info.blocks, len(frame.cells.state)) == (0, 0)
+    assert frame.counters.waiting is None
+    assert frame.counters.rejected is None
+    assert frame.counters.split.free is None
+    assert frame.counters.ttft.n == 0
+
+
+def test_a_large_pool_is_drawn_in_larger_blocks() -> None:
+    grid = grid_of(Reading(kind="sglang", pool_tokens=reported(1_000_000), block_size=reported(1)))
+    assert grid.blocks <= MOST_CELLS
+    assert grid.blocks * grid.block_size == pytest.approx(1_000_000, rel=0.001)
+
+
+def test_slots_are_where_they_are() -> None:
+    slots = (Slot(0, 40, 64, True, 8), Slot(1, 16, 64, False, 0))
+    reading = Reading(
+        kind="llama.cpp",
+        running=derived(1),
+        usage=derived(40 / 128),
+        cached=derived(16 / 128),
+        pool_tokens=derived(128),
+        slots=slots,
+        split_slots=True,
+    )
+    info, frame = filmed(reading)
+    assert (info.manager, info.region_blocks, info.blocks, info.block_size) == ("contiguous", 4, 8, 16)
+    assert frame.cells.state.tolist() == [Cell.HELD] * 4 + [Cell.CACHED] + [Cell.FREE] * 3
+    assert frame.cells.stored.tolist() == [16, 16, 8, 0, 16, 0, 0, 0]
+    assert frame.cells.owner.tolist() == [0] * 4 + [-1] * 4
+    assert sum(part for part in frame.counters.split if part) == pytest.approx(100)
+    (row,) = frame.running
+    assert (row.request, row.prompt, row.generated) == (0, 32, 8)
+
+
+def test_the_mean_batch_is_weighted_by_time_and_leaves_out_what_nobody_knows() -> None:
+    watch = Watch("s", vllm(), 0.0)
+    film = Film(watch.snapshot(0.0))
+    film.frame(watch.snapshot(0.0), 0.0)
+    film.frame(watch.take(vllm(running=reported(5), mark=1), 1.0), 1.0)
+    film.frame(watch.failed("gone", 2.0), 2.0)
+    frame = film.frame(watch.take(vllm(running=reported(1), mark=2), 9.0), 9.0)
+    assert frame.counters.batch_mean == 3.0  # of the one second that is known
+    assert frame.counters.batch_peak == 5
+    assert frame.batch == ((0.0, 3), (1.0, 5), (9.0, 1))
+
+
+def test_cells_that_look_the_same_are_the_same() -> None:
+    watch = Watch("s", vllm(), 0.0)
+    film = Film(watch.snapshot(0.0))
+    first = film.frame(watch.snapshot(0.0), 0.0)
+    assert film.frame(watch.take(vllm(mark=1), 1.0), 1.0).cells is first.cells
+    assert film.frame(watch.take(vllm(0.5, mark=2), 2.0), 2.0).cells is not first.cells

@@ -1,0 +1,164 @@
+"""Real servers on the screen: watched, frozen, gone, recorded and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from kvtui.heading import Heading
+from kvtui.live.filming import LiveFilming
+from kvtui.live.poll import attach
+from kvtui.live.report import summary
+from kvtui.live.session import Session
+from kvtui.recording import Recording
+from kvtui.tui.app import KvtuiApp
+from kvtui.tui.liveshow import LiveShow
+from tests.live.fake import Answers, serving, vllm_page
+
+CONFIG = 'vllm:cache_config_info{block_size="16",num_gpu_blocks="101"} 1\n'
+SIZES = [(60, 16), (80, 24), (120, 36), (200, 60)]
+
+
+@contextmanager
+def session_of(*servers: Answers) -> Iterator[Session]:
+    pollers = [attach(server.url, interval_s=0.05, timeout_s=0.5) for server in servers]
+    session = Session(pollers, titles=[f"server {at}" for at in range(len(servers))])
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+@asynccontextmanager
+async def screen(
+    *servers: Answers, size: tuple[int, int] = (120, 36)
+) -> AsyncIterator[tuple[KvtuiApp, Pilot]]:
+    with session_of(*servers) as session:
+        session.start()
+        app = KvtuiApp(LiveShow(session, Heading(trace="server 0", model="m", label="live")), speed=1.0)
+        async with app.run_test(size=size) as pilot:
+            yield app, pilot
+
+
+def text_of(app: KvtuiApp) -> str:
+    rows = [widget for widget in app.main.board if widget.display and hasattr(widget, "lines")]
+    return "\n".join("".join(text for text, _ in line) for widget in rows for line in widget.lines)
+
+
+async def seen(app: KvtuiApp, pilot: Pilot, words: str) -> str:
+    """The text of the screen, once these words are on it."""
+    for _ in range(200):
+        await pilot.pause(0.02)
+        app.main.paint()
+        text = text_of(app)
+        if words in text:
+            return text
+    raise AssertionError(f"{words!r} is not in\n{text}")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_every_size(server: Answers, size: tuple[int, int]) -> None:
+    server.pages["/metrics"] = vllm_page(running=8, more=CONFIG)
+    async with screen(server, size=size) as (app, pilot):
+        text = await seen(app, pilot, "live")
+        assert "in use" in text
+        for _ in range(6):
+            await pilot.press("tab")
+            app.main.paint()
+
+
+async def test_numbers_say_where_they_come_from(server: Answers) -> None:
+    server.pages["/metrics"] = vllm_page(running=8, waiting=33, more=CONFIG)
+    async with screen(server) as (app, pilot):
+        text = await seen(app, pilot, "r reported, d derived")
+        assert "54.7% r" in text
+        assert "100 d" in text
+        assert "prefix hits      n/a" in text
+        assert "Where blocks lie is not published" in text
+        server.pages["/metrics"] = vllm_page(running=9, waiting=0, tokens=5000, more=CONFIG)
+        await seen(app, pilot, "mean")
+        assert app.main.stage.scene().frames[0].counters.running == 9
+
+
+async def test_a_server_that_goes_and_comes_back(server: Answers) -> None:
+    server.pages["/metrics"] = vllm_page(more=CONFIG)
+    async with screen(server) as (app, pilot):
+        await seen(app, pilot, "in use")
+        server.pages["/metrics"] = 503
+        await seen(app, pilot, "stale for")
+        server.pages["/metrics"] = vllm_page(tokens=7, more=CONFIG)
+        await seen(app, pilot, "server restarted")
+
+
+async def test_pausing_freezes_the_view_and_not_the_watching(server: Answers) -> None:
+    async with screen(server) as (app, pilot):
+        await seen(app, pilot, "live")
+        await pilot.press("space")
+        frozen = app.stage.scene()
+        server.pages["/metrics"] = vllm_page(running=7, tokens=2000)
+        await pilot.pause(0.3)
+        assert app.stage.scene().frames[0] is frozen.frames[0]
+        assert app.stage.scene().time_s == frozen.time_s
+        await pilot.press("left")
+        assert app.stage.scene().frames[0].step < frozen.frames[0].step
+        await pilot.press("space")
+        await pilot.pause(0.1)
+        assert app.stage.scene().frames[0].counters.running == 7
+
+
+async def test_keys_that_change_a_run_say_why_not(server: Answers) -> None:
+    async with screen(server) as (app, pilot):
+        for key in ("m", "b", "r", "S", "n"):
+            await pilot.press(key)
+            assert "real server" in text_of(app).lower(), key
+        assert not any(key in text_of(app) for key in ("manager", "run again", "summary"))
+
+
+async def test_servers_side_by_side(server: Answers) -> None:
+    slots = '[{"id": 0, "n_ctx": 4096, "is_processing": true, "n_prompt_tokens": 1000}]'
+    server.pages["/metrics"] = vllm_page(more=CONFIG)
+    with serving({"/slots": slots}) as llama:
+        async with screen(server, llama) as (app, pilot):
+            text = await seen(app, pilot, "llama.cpp, 1 slots")
+            assert "held, empty" in text
+            assert app.stage.lanes[1].region_blocks == 256
+
+
+async def test_what_tells_nothing_is_shown_as_that() -> None:
+    with serving({"/metrics": "tgi_batch_current_size 7\ntgi_queue_size 3\n"}) as tgi:
+        async with screen(tgi) as (app, pilot):
+            text = await seen(app, pilot, "publishes nothing about KV memory")
+            assert "0.0%" not in text
+    with serving({"/api/ps": '{"models": []}'}) as ollama:
+        async with screen(ollama) as (app, pilot):
+            text = await seen(app, pilot, "n/a")
+            assert "running" in text
+
+
+async def test_a_recording_of_servers_is_a_recording(server: Answers, tmp_path: Path) -> None:
+    server.pages["/metrics"] = vllm_page(running=8, more=CONFIG)
+    path = tmp_path / "live.kvtui"
+    heading = Heading(trace="server 0", model="m", label="live")
+    with session_of(server) as session:
+        first = [tape.seen(0).snapshot for tape in session.tapes]
+        filming = LiveFilming(path, heading, [tape.info for tape in session.tapes], summary(first))
+        session.heard = filming.take
+        session.start()
+        while session.tapes[0].newest < 5:
+            server.pages["/metrics"] = vllm_page(running=session.tapes[0].newest, more=CONFIG)
+    recording = Recording(path)  # as after a crash: without its end
+    frame = recording.tracks[0].frame(len(recording.tracks[0]) - 1)
+    assert frame.counters.rejected is None
+    assert frame.counters.split.cached is None
+    assert frame.counters.split.stored == pytest.approx(54.7)
+    filming.finish(summary(first))
+    for size in SIZES:
+        app = KvtuiApp(Recording(path), speed=float("inf"))
+        async with app.run_test(size=size) as pilot:
+            await seen(app, pilot, "ENDED")
+            await pilot.press("home", "tab")
+            await seen(app, pilot, "Recorded from real servers" if size[1] > 16 else "live")
