@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from kvtui.cells import mirror_of
 from kvtui.counters import CounterReader
@@ -79,7 +79,7 @@ class Camera:
             self._note(
                 now, EventKind.FINISHED, request, request.generated, (now - request.arrival) // PS_PER_MS
             )
-        running = len(engine.scheduler.running)
+        running = engine.scheduler.batch
         if running != self._batch[-1][1]:
             self._batch.append((seconds(now), running))
             if len(self._batch) > POINTS:
@@ -97,14 +97,14 @@ class Camera:
         self._ops.clear()
         waiting = scheduler.waiting
         wanted = waiting.head() if waiting else None
-        running = len(scheduler.running)
+        running = scheduler.batch
         now = seconds(engine.now_ps)
         return Frame(
             step=scheduler.step,
             time_s=now,
             done=engine.done,
             counters=self._counters.read(),
-            cells=self._mirror.cells(scheduler.running.values(), wanted, scheduler.step),
+            cells=self._mirror.cells([*scheduler.running.values(), *scheduler.aside], wanted, scheduler.step),
             waiting=tuple(self._waiting_rows(rows)),
             running=tuple(self._running_rows(rows)),
             events=tuple(islice(reversed(self._events), events)),
@@ -115,12 +115,14 @@ class Camera:
 
     def _waiting_rows(self, rows: int) -> Iterator[WaitingRow]:
         now = self._engine.now_ps
-        for r in self._engine.scheduler.waiting.first(rows):
+        scheduler = self._engine.scheduler
+        away = (r for r in scheduler.aside if r.phase is Phase.PREEMPTED)
+        for r in islice(chain(away, scheduler.waiting.first(rows)), rows):
             yield WaitingRow(r.number, r.known, seconds(now - r.arrival), r.phase is Phase.PREEMPTED)
 
     def _running_rows(self, rows: int) -> Iterator[RunningRow]:
         step = self._engine.scheduler.step
-        batch = self._engine.scheduler.running.values()
+        batch = (r for r in self._engine.scheduler.running.values() if not r.sequence)
         for r in heapq.nsmallest(rows, batch, key=lambda r: (r.prompt + r.output - r.stored(step), r.order)):
             stored = r.stored(step)
             generated = r.generated if r.chunking else stored + 1 - r.prompt

@@ -105,10 +105,12 @@ class RegionCells:
         for request in running:
             size = request.reserved // unit
             region = slice(request.taken, request.taken + size)
-            filled = request.stored(step) - unit * np.arange(size)
-            stored[region] = np.clip(filled, 0, unit)
             owner[region] = request.number
             state[region] = Cell.NEVER
+            if request.order < 0:
+                continue  # it is done, and holds what nobody will fill
+            filled = request.stored(step) - unit * np.arange(size)
+            stored[region] = np.clip(filled, 0, unit)
             used = min(manager.blocks_for(request.prompt + request.output), size)
             state[request.taken : request.taken + used] = Cell.HELD
         needed = manager.region(wanted) if wanted is not None else manager.region_blocks

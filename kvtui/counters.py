@@ -6,6 +6,10 @@ from array import array
 
 from kvtui.engine import Engine
 from kvtui.frame import Counters, Percentiles, Split
+from kvtui.memory.forks import ForkingMemoryManager
+from kvtui.memory.paged import PagedMemoryManager
+from kvtui.memory.protocol import MemoryManager
+from kvtui.request import Phase
 from kvtui.stats import percentiles, split
 from kvtui.units import seconds
 
@@ -23,7 +27,8 @@ class CounterReader:
         """All counters now. Percentiles may lag by 1/200 of their requests until the run is done."""
         engine = self._engine
         scheduler, results, meter = engine.scheduler, engine.results, engine.meter
-        running, waiting = len(scheduler.running), len(scheduler.waiting)
+        away = sum(request.phase is Phase.PREEMPTED for request in scheduler.aside)
+        running, waiting = scheduler.batch, len(scheduler.waiting) + away
         time_s = seconds(engine.now_ps)
         return Counters(
             running=running,
@@ -48,7 +53,14 @@ class CounterReader:
             ttft=self._percentiles("ttft", results.ttft),
             tpot=self._percentiles("tpot", results.tpot),
             e2e=self._percentiles("e2e", results.e2e),
+            saved=self._saved_now(),
+            saved_mean=saved(meter.held, meter.twice),
+            **moved(engine.manager),
         )
+
+    def _saved_now(self) -> float:
+        levels = self._engine.manager.levels(None)
+        return saved(levels.held, levels.twice)
 
     def _split_now(self) -> Split:
         scheduler, manager = self._engine.scheduler, self._engine.manager
@@ -86,6 +98,19 @@ class CounterReader:
         if known is None or known.n != count:
             known = self._known[name] = percentiles(durations[:count])
         return known
+
+
+def saved(held: int, twice: int) -> float:
+    """Per cent of what tables hold that sharing saves, where `twice` is what is counted more than once."""
+    return round(100 * twice / (held + twice), 3) if twice else 0.0
+
+
+def moved(manager: MemoryManager) -> dict[str, int]:
+    """Blocks that were copied, within the pool or to host memory and back."""
+    counted = {"copies": manager.copies} if isinstance(manager, PagedMemoryManager) else {}
+    if isinstance(manager, ForkingMemoryManager):
+        counted |= {"swapped_out": manager.swapped_out, "swapped_in": manager.swapped_in}
+    return counted
 
 
 def _round_down(n: int) -> int:

@@ -87,13 +87,19 @@ class Results:
             self.tpot.append((now - self.first_token[number]) / (request.output - 1))
 
 
+def scheduler_for(rules: Rules, manager: MemoryManager, drafter: DraftModel | None = None) -> Scheduler:
+    """vLLM V1's scheduler, in the form that the rules need."""
+    explicit = rules.explicit or not manager.batched
+    return ExplicitScheduler(rules, manager, drafter) if explicit else Scheduler(rules, manager)
+
+
 class Engine:
     """Replays a workload on one manager under one set of rules, timed by a cost model.
 
     `abort_at` lists (ps, request number) in order of time; `prepare` may set what the columns do not say
     before a request is queued. `drafter` says how drafting goes, by default at the rate of acceptance in the
-    rules. Without `refuse` a request that can never fit waits for ever, as it does in vLLM, and the run ends
-    as `stuck`.
+    rules; `scheduler` schedules in place of vLLM V1's. Without `refuse` a request that can never fit waits
+    for ever, as it does in vLLM, and the run ends as `stuck`.
     """
 
     def __init__(
@@ -108,13 +114,13 @@ class Engine:
         refuse: bool = True,
         until_ps: int | None = None,
         drafter: DraftModel | None = None,
+        scheduler: Scheduler | None = None,
     ) -> None:
         self.workload = workload
         self.rules = rules
         self.manager = manager
         self.cost = cost
-        explicit = rules.explicit or not manager.batched
-        self.scheduler = ExplicitScheduler(rules, manager, drafter) if explicit else Scheduler(rules, manager)
+        self.scheduler = scheduler or scheduler_for(rules, manager, drafter)
         self._meter = Meter()
         self.observer: Observer | None = None
         self.clock: StepClock | None = None  # where times are measured and not computed
@@ -281,7 +287,7 @@ class Engine:
         scheduler, waiting = self.scheduler, self.scheduler.waiting
         levels = self.manager.levels(waiting.head() if waiting else None)
         self._meter.set(
-            self.now_ps, len(scheduler.running), scheduler.final, levels, blocked=scheduler.blocked
+            self.now_ps, scheduler.batch, scheduler.final, levels, blocked=scheduler.blocked
         )
         self._changed = False
 
@@ -347,7 +353,7 @@ class Engine:
     def _arrive(self, arrival: Arrival) -> None:
         self.known += 1
         keys = self._keys.of(arrival.number) if self._keys is not None else []
-        request = request_of(arrival, keys, self.rules.max_model_len)
+        request = self._request(arrival, keys)
         refusal = self._refusal(request)
         if refusal is not None:
             request.move(Phase.REJECTED)
@@ -363,6 +369,10 @@ class Engine:
             self._live[arrival.number] = request
         if self.observer is not None:
             self.observer.arrived(self, request)
+
+    def _request(self, arrival: Arrival, keys: list[int]) -> Request:
+        """The request as it comes in."""
+        return request_of(arrival, keys, self.rules.max_model_len)
 
     def _refusal(self, request: Request) -> tuple[int, int] | None:
         """Why a request can never be served: what it needs, and what there is."""

@@ -12,19 +12,16 @@ from kvtui.frame import Frame, LaneInfo
 from kvtui.lanes import LaneSpec, named
 from kvtui.layers import layers_of, longest, slot_share
 from kvtui.memory.contiguous import ContiguousMemoryManager
-from kvtui.memory.grouped import GroupedMemoryManager
-from kvtui.memory.groups import ONE_FULL_LAYER
-from kvtui.memory.paged import PagedMemoryManager
 from kvtui.roofline import RooflineCost
 from kvtui.rules import DRAFTING, NEWEST, Rules, release
 from kvtui.sizing import UTILIZATION, batch_limits, pool
+from kvtui.systems import Manager, Site, build
 from kvtui.traces.workload import Workload
 from kvtui.units import picoseconds
 
 DEFAULT_MODEL = "llama-3.1-8b"
 DEFAULT_GPU = "a10g"
 DEFAULT_LANES = (LaneSpec("contiguous"), LaneSpec("paged"))
-Manager = PagedMemoryManager | GroupedMemoryManager | ContiguousMemoryManager
 
 
 class Lane:
@@ -238,35 +235,19 @@ class Experiment:
         return replace(self, lanes=tuple(lanes))
 
     def _lane(self, spec: LaneSpec, watched: bool) -> Lane:
-        rules = self.rules
-        manager = self._manager(spec, rules)
-        engine = Engine(
+        site = Site(
             self.workload,
-            rules,
-            manager,
+            self.model,
+            self.gpu,
+            self.rules,
+            self.pool_slots(spec),
+            self._slot_bytes(spec),
             RooflineCost.of(self.model, self.gpu, tp=self.tp, kv_dtype_bytes=spec.kv_dtype_bytes),
             until_ps=None if self.until_s is None else picoseconds(self.until_s),
+            layers=self._layers(spec),
         )
+        engine, manager = build(spec, site)
         return Lane(engine, manager, self._info(spec, manager), spec, watched=watched)
-
-    def _manager(self, spec: LaneSpec, rules: Rules) -> Manager:
-        slots = self.pool_slots(spec)
-        layers = self._layers(spec)
-        if layers or (spec.manager == "paged" and rules.spec_method is not None):
-            return GroupedMemoryManager(
-                slots,
-                spec.block_size,
-                rules,
-                layers=layers or ONE_FULL_LAYER,
-                prefix_cache=spec.prefix_cache,
-            )
-        if spec.manager == "paged":
-            return PagedMemoryManager(
-                slots, spec.block_size, prefix_cache=spec.prefix_cache, lifo=rules.release.lifo
-            )
-        return ContiguousMemoryManager(
-            slots, rules.max_model_len, spec.block_size, reserve=spec.reserve, placement=spec.placement
-        )
 
     def _slot_bytes(self, spec: LaneSpec) -> int:
         """Bytes of a slot on one GPU: of a token, or of what one group of layers stores of it."""
@@ -274,8 +255,9 @@ class Experiment:
         return self.model.kv_bytes_per_token(kv_dtype_bytes=spec.kv_dtype_bytes, tp=self.tp) * part // whole
 
     def _info(self, spec: LaneSpec, manager: Manager) -> LaneInfo:
+        most = manager.max_len if isinstance(manager, ContiguousMemoryManager) else 0
         reserves = {
-            "max": f"reserves {self.length_limit:,} each",
+            "max": f"reserves {most:,} each",
             "pow2": "reserves powers of two",
             "exact": "reserves its exact length",
         }
@@ -285,7 +267,7 @@ class Experiment:
         tokens = manager.blocks * manager.block_size
         return LaneInfo(
             name=spec.name,
-            manager=spec.manager,
+            manager=spec.memory,
             title=spec.name[:1].upper() + spec.name[1:],
             subtitle=subtitle if spec.kv_dtype == "auto" else f"{subtitle}, {spec.kv_dtype}",
             blocks=manager.blocks,

@@ -122,6 +122,11 @@ class Counters:
     ttft: Percentiles
     tpot: Percentiles
     e2e: Percentiles
+    saved: float = 0.0  # per cent of the blocks in tables that sharing saves now: 1 - physical / logical
+    saved_mean: float = 0.0
+    copies: int = 0  # blocks copied before a write (copy-on-write)
+    swapped_out: int = 0  # blocks copied to host memory
+    swapped_in: int = 0
 
 
 @dataclass(frozen=True, slots=True)

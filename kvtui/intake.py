@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count, starmap
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from kvtui.request import Request
 from kvtui.traces.workload import Workload
 from kvtui.units import PS_PER_NS
+
+Kind = TypeVar("Kind", bound=Request)
 
 CHUNK = 4096  # rows turned into Python numbers at a time
 KEY_BITS = 24  # of a block key that hold the block's number; the rest is the chain id
@@ -79,9 +81,15 @@ class BlockKeys:
         return keys
 
 
-def request_of(arrival: Arrival, keys: list[int], max_len: int) -> Request:
+def request_of(
+    arrival: Arrival,
+    keys: list[int],
+    max_len: int,
+    *,
+    make: type[Kind] = Request,  # type: ignore[assignment]
+) -> Kind:
     """The request as the server sees it: its output is cut at the maximum length."""
-    return Request(
+    return make(
         arrival.number,
         arrival.prompt,
         max(min(arrival.output, max_len - arrival.prompt), 0),

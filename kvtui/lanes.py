@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from kvtui.catalogue import nearest
 from kvtui.errors import ConfigError
+from kvtui.groups.scheduler import PREEMPT
 from kvtui.memory.contiguous import PLACEMENT, RESERVE
 
-MANAGERS = ("contiguous", "paged")
+MANAGERS = ("contiguous", "paged", "vllm-sosp", "orca", "static", "slots")
+PAGED = ("paged", "vllm-sosp")
 KV_DTYPES = {"auto": 2, "bf16": 2, "fp16": 2, "fp8": 1}
 LONGEST_NAME = 14  # characters: what a column of the table and a title of the screen hold
 ON_OFF = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
 KEYS = {
     "contiguous": ("reserve", "placement", "block_size", "kv_dtype", "name"),
     "paged": ("block_size", "prefix_cache", "kv_dtype", "name"),
+    "vllm-sosp": ("block_size", "preempt", "link", "overlap", "pinned", "kv_dtype", "name"),
+    "orca": ("reserve", "block_size", "kv_dtype", "name"),
+    "static": ("batch", "block_size", "kv_dtype", "name"),
+    "slots": ("slots", "block_size", "kv_dtype", "name"),
 }
+NUMBER = {"static": "batch", "slots": "slots"}  # what a bare number means; else the block size
+WHOLE = ("block_size", "batch", "slots")
+SWITCHES = ("prefix_cache", "overlap", "pinned")
+CHOICES = {"reserve": RESERVE, "placement": PLACEMENT, "kv_dtype": tuple(KV_DTYPES), "preempt": PREEMPT}
+WORDS = {word: key for key in ("reserve", "placement", "preempt") for word in CHOICES[key]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +41,12 @@ class LaneSpec:
     placement: str = "first-fit"  # contiguous
     prefix_cache: bool = True  # paged
     kv_dtype: str = "auto"  # auto = the model's 16 bits
+    preempt: str = "auto"  # vllm-sosp, see `GroupScheduler`
+    link: float = 0.0  # vllm-sosp: GB/s between GPU and host; 0 = what the GPU's bus gives
+    overlap: bool = False  # vllm-sosp: whether swapping runs beside a step
+    pinned: bool = False  # vllm-sosp: whether common prefixes are kept for good
+    batch: int = 0  # static: requests of a batch at most; 0 = as many as fit
+    slots: int = 4  # slots: how many
 
     @classmethod
     def parse(cls, text: str, *, default: LaneSpec | None = None) -> LaneSpec:
@@ -36,7 +54,7 @@ class LaneSpec:
 
         What the text does not say is as in `default`.
         """
-        manager, _, options = text.partition(":")
+        manager, _, options = text.replace("oracle", "exact").partition(":")
         if manager not in MANAGERS:
             raise ConfigError(f"there is no lane {manager!r}", hint=nearest(manager, MANAGERS))
         spec = replace(default, manager=manager) if default else cls(manager)
@@ -45,26 +63,29 @@ class LaneSpec:
         return spec
 
     def _with(self, key: str, value: str) -> LaneSpec:
-        if key == "block_size":
-            return replace(self, block_size=_positive(key, value))
-        if key == "prefix_cache":
-            if value not in ON_OFF:
-                raise ConfigError(f"prefix_cache is {value!r}", hint="on or off")
-            return replace(self, prefix_cache=ON_OFF[value])
         if key == "name" and not (value.isprintable() and 0 < len(value) <= LONGEST_NAME):
             raise ConfigError(f"a lane's name has 1 to {LONGEST_NAME} printable characters, not {value!r}")
-        allowed = {"reserve": RESERVE, "placement": PLACEMENT, "kv_dtype": tuple(KV_DTYPES)}.get(key)
-        if allowed is not None and value not in allowed:
-            raise ConfigError(f"{key} is {value!r}", hint=f"one of {', '.join(allowed)}")
-        if key == "reserve":
-            return replace(self, reserve=value)
-        if key == "placement":
-            return replace(self, placement=value)
-        return replace(self, kv_dtype=value) if key == "kv_dtype" else replace(self, name=value)
+        if key in SWITCHES and value not in ON_OFF:
+            raise ConfigError(f"{key} is {value!r}", hint="on or off")
+        if key in CHOICES and value not in CHOICES[key]:
+            raise ConfigError(f"{key} is {value!r}", hint=f"one of {', '.join(CHOICES[key])}")
+        changed: dict[str, Any] = {key: value}
+        if key in WHOLE:
+            changed[key] = _positive(key, value)
+        elif key in SWITCHES:
+            changed[key] = ON_OFF[value]
+        elif key == "link":
+            changed[key] = _rate(value)
+        return replace(self, **changed)
 
     @property
     def kv_dtype_bytes(self) -> int:
         return KV_DTYPES[self.kv_dtype]
+
+    @property
+    def memory(self) -> str:
+        """What kind of memory it is: "contiguous" or "paged"."""
+        return "paged" if self.manager in PAGED else "contiguous"
 
     @property
     def options(self) -> str:
@@ -93,21 +114,22 @@ def named(specs: tuple[LaneSpec, ...]) -> tuple[LaneSpec, ...]:
 def _telling(spec: LaneSpec, several: bool) -> str:
     if not several:
         return spec.manager
-    if spec.manager == "contiguous":
-        return f"contig-{spec.reserve}"
+    if spec.manager in NUMBER:
+        number = getattr(spec, NUMBER[spec.manager])
+        return f"{spec.manager}-{number}" if number else spec.manager
+    if spec.memory == "contiguous":
+        return f"{'contig' if spec.manager == 'contiguous' else spec.manager}-{spec.reserve}"
     detail = "" if spec.kv_dtype == "auto" else f"-{spec.kv_dtype}"
-    return f"paged-{spec.block_size}{detail}"
+    return f"{spec.manager.removeprefix('vllm-')}-{spec.block_size}{detail}"
 
 
 def _key_and_value(manager: str, option: str, text: str) -> tuple[str, str]:
     key, equals, value = option.partition("=")
     if not equals:
-        if option in RESERVE:
-            key, value = "reserve", option
-        elif option in PLACEMENT:
-            key, value = "placement", option
+        if option in WORDS:
+            key, value = WORDS[option], option
         elif option.isdigit():
-            key, value = "block_size", option
+            key, value = NUMBER.get(manager, "block_size"), option
     if key not in KEYS[manager]:
         hint = f"a {manager} lane knows {', '.join(KEYS[manager])}"
         raise ConfigError(f"--lane {text}: {key!r} means nothing to a {manager} lane", hint=hint)
@@ -120,8 +142,20 @@ def _positive(key: str, value: str) -> int:
     except ValueError:
         number = 0
     if number < 1:
-        raise ConfigError(f"{key} {value} is not a positive number of tokens", hint="16 is usual")
+        hint = "16 is usual" if key == "block_size" else "give a whole number from 1 on"
+        what = "tokens" if key == "block_size" else "requests"
+        raise ConfigError(f"{key} {value} is not a positive number of {what}", hint=hint)
     return number
+
+
+def _rate(value: str) -> float:
+    try:
+        rate = float(value)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < 1e6:
+        raise ConfigError(f"link {value} is not a rate in GB/s", hint="PCIe 4.0 x16 gives about 25")
+    return rate
 
 
 def _text(value: object) -> str:

@@ -20,6 +20,7 @@ class Meter:
         self.stored = 0  # slots with K/V, shared ones once
         self.final = 0  # tokens the running requests will have in the end
         self.held = 0
+        self.twice = 0  # of shared blocks: slots counted once more for every reference beyond the first
         self.hole = 0
         self.cached = 0
         self.free = 0
@@ -45,6 +46,7 @@ class Meter:
             self.free += dt * self._free
             if self._seldom:
                 self.stored -= dt * self._twice
+                self.twice += dt * self._twice
                 self.hole += dt * self._hole
                 self.blocked += dt * self._blocked
 

@@ -28,6 +28,10 @@ class Plan:
     first_tokens: Sequence[Request] = ()  # whose first token it is
     finished: Sequence[Request] = ()  # in batch order
     answered = True  # whether results of the model came in
+    # Requests with several sequences.
+    forks: Sequence[tuple[Request, Request]] = ()  # sequence, and whose content it goes on from, all at once
+    swapped_out = 0  # blocks copied to host memory before the step
+    swapped_in = 0  # and back from there
     # Speculative decoding. A draft of a request admitted in this step is a placeholder, never accepted.
     drafts: Mapping[Request, int] = NOBODY  # tokens that are verified, part of what `prefill` counts
     rejected: Mapping[Request, int] = NOBODY  # of those verified, taken back from what is computed

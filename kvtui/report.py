@@ -95,6 +95,12 @@ def counted(info: LaneInfo, counters: Counters, *, total: int, time_s: float, st
         "batch": {"mean": _round(counters.batch_mean), "peak": counters.batch_peak},
         "kv": _memory(info, counters),
         "prefix": _prefix(counters),
+        "sharing": {
+            "saved_pct": counters.saved_mean,
+            "copied_blocks": counters.copies,
+            "swapped_out_blocks": counters.swapped_out,
+            "swapped_in_blocks": counters.swapped_in,
+        },
         "latency": {
             "ttft_s": _percentiles(counters.ttft),
             "tpot_s": _percentiles(counters.tpot),

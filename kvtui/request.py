@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 
@@ -31,6 +32,12 @@ class Request:
     While it chunks, `computed` counts the tokens whose K/V is stored. While it decodes, `computed` stands
     still and `offset` tells: at the start of step s it has `offset + s` tokens stored and knows one more.
     """
+
+    # Of requests with several sequences, see `GroupRequest`.
+    width = 1  # sequences that are sampled, or beams
+    beams = False  # whether these are beams, which branch and are pruned at every token
+    siblings: Sequence[Request] = ()  # all of them, once there are several
+    sequence = 0  # which of them this is; 0 also stands for all in queues and results
 
     __slots__ = (
         "arrival",
@@ -136,7 +143,9 @@ class Request:
 
     @property
     def blocks_held(self) -> int:
-        """Blocks in its tables, shared ones included."""
+        """Blocks in its tables, shared ones included; of several sequences, those of all."""
+        if self.siblings:
+            return len({block for sequence in self.siblings for block in sequence.table})
         return sum(b > 0 for t in self.tables for b in t) if self.tables else len(self.table)
 
     def stored(self, step: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from kvtui.memory.hits import Hits
 from kvtui.memory.levels import Bought
@@ -33,6 +34,7 @@ class Scheduler:
         self.preemptions = 0
         self.preempted_waiting = 0  # requests in the queue that ran before
         self.final = 0  # tokens that the running requests will have in the end
+        self.aside: Sequence[Request] = ()  # preempted, not in the queue; or done, and still holding memory
         self._chunking: list[Request] = []  # running requests in mid-prompt, in batch order
         self._offsets = 0  # sum over the decodes of `offset`
         self._orders = 0
@@ -49,6 +51,11 @@ class Scheduler:
     def active(self) -> bool:
         """Whether anything runs or waits."""
         return bool(self.running or self.waiting)
+
+    @property
+    def batch(self) -> int:
+        """Requests that run, however many sequences each has."""
+        return len(self.running)
 
     @property
     def settled(self) -> bool:
@@ -171,7 +178,7 @@ class Scheduler:
                 ending.append(request)
         if ending:
             if len(ending) > 1:
-                ending.sort(key=_order)
+                ending.sort(key=attrgetter("order"))
             for request in ending:
                 self._end(request)
             self.blocked = False
@@ -336,6 +343,9 @@ class Scheduler:
     def _enter(self, request: Request) -> None:
         self.preempted_waiting -= request.phase is Phase.PREEMPTED
         request.move(Phase.RUNNING)
+        self._seat(request)
+
+    def _seat(self, request: Request) -> None:
         request.order = self._orders
         request.chunking = True
         self._orders += 1
@@ -365,8 +375,11 @@ class Scheduler:
         if request.generated >= request.output:
             ending.append(request)
             return
+        self._decode_from(request, self.step)
+
+    def _decode_from(self, request: Request, step: int) -> None:
         self._chunking.remove(request)
-        request.decode_from(self.step)
+        request.decode_from(step)
         self._offsets += request.offset
         self.manager.start(request)
         heapq.heappush(self._finishes, (request.finish, request.order, request))
@@ -390,7 +403,3 @@ class Scheduler:
 def capped(tokens: int, cap: int | None) -> int:
     """At most `cap`, where there is one."""
     return tokens if cap is None else min(tokens, cap)
-
-
-def _order(request: Request) -> int:
-    return request.order

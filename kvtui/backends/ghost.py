@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtui.engine import Engine
+from kvtui.memory.forks import ForkingMemoryManager
 from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.ops import Op, OpKind, OpLog
 from kvtui.memory.protocol import MemoryManager
@@ -25,10 +26,12 @@ POISON = -1  # of a slot that nobody has written since its block was handed out
 
 
 class GhostPool:
-    """Contents of `blocks` blocks of `block_size` slots at most; ids as in block tables (0 or 1 based)."""
+    """Contents of `blocks` blocks of `block_size` slots at most, and of `host` blocks in host memory; ids as
+    in block tables (0 or 1 based)."""
 
-    def __init__(self, blocks: int, block_size: int) -> None:
+    def __init__(self, blocks: int, block_size: int, *, host: int = 0) -> None:
         self._slots = np.full((blocks + 1, block_size), POISON, np.int64)
+        self._host = np.full((host + 1, block_size), POISON, np.int64)
         self._size = block_size
 
     def replay(self, ops: Iterable[Op]) -> None:
@@ -39,6 +42,13 @@ class GhostPool:
             elif kind is OpKind.COPY:
                 source, target = blocks
                 self._slots[target] = self._slots[source]
+            elif kind is OpKind.OUT:
+                source, target = blocks
+                self._host[target] = self._slots[source]
+            elif kind is OpKind.IN:
+                source, target = blocks
+                self._slots[target] = self._host[source]
+                self._host[source] = POISON
 
     def write(self, rows: list[int], start: int, contents: Contents, *, size: int | None = None) -> None:
         """Store tokens [start, start + len(contents)) of a request whose units are `rows`, of `size` tokens
@@ -72,7 +82,8 @@ class GhostObserver:
     def __init__(self, engine: Engine, truth: Callable[[Request], Contents]) -> None:
         manager = engine.manager
         self._log = manager.log = OpLog()
-        self._pool = GhostPool(manager.blocks, max(size for size, _ in _groups(manager)))
+        host = manager.host_blocks if isinstance(manager, ForkingMemoryManager) else 0
+        self._pool = GhostPool(manager.blocks, max(size for size, _ in _groups(manager)), host=host)
         self._truth = truth
         self.reads = 0  # slots compared
         engine.observer = self
@@ -101,6 +112,8 @@ class GhostObserver:
 
     def updated(self, engine: Engine, plan: Plan) -> None:
         self._pool.replay(self._log.drain())
+        if plan.forks and isinstance(self._truth, Stories):
+            self._truth.fork(plan.forks, engine.scheduler.step)
         for request, n in plan.rejected.items():
             if request.phase is Phase.RUNNING and not request.inflight:
                 for view in views(engine, request):
@@ -154,3 +167,29 @@ def contents_of(request: Request, block_size: int) -> Contents:
         part = slice(block * block_size, (block + 1) * block_size)
         contents[part] = (key + 1 << 16) + np.arange(len(contents[part]))
     return contents
+
+
+class Stories:
+    """Contents for requests with several sequences: each goes its own way from where it was forked."""
+
+    def __init__(self, block_size: int) -> None:
+        self._size = block_size
+        self._known: dict[tuple[int, int], Contents] = {}  # of each (request, sequence)
+        self._forks = 0
+
+    def __call__(self, request: Request) -> Contents:
+        """What the tokens of a sequence stand for."""
+        name = request.number, request.sequence
+        if name not in self._known:
+            self._known[name] = contents_of(request, self._size)
+        return self._known[name]
+
+    def fork(self, moves: Iterable[tuple[Request, Request]], step: int) -> None:
+        """Each (sequence, parent) goes on from what the parent has stored, all at the same time, with a token
+        of its own."""
+        before = [(sequence, self(parent).copy()) for sequence, parent in moves]
+        for sequence, contents in before:
+            self._forks += 1
+            own = np.arange(len(contents) - sequence.stored(step))
+            contents[sequence.stored(step) :] = -(self._forks << 32) - own - 2
+            self._known[sequence.number, sequence.sequence] = contents

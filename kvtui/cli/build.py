@@ -28,6 +28,7 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
     """The experiment that the options of `kvtui run` describe."""
     workload = workload_of(options)
     workload = replace(workload, name=printable(workload.name))
+    workload = with_sequences(workload, samples=options["samples"], beams=options["beams"])
     block_size = options["block_size"]
     if block_size < 1:
         raise ConfigError(f"block size must be at least 1 token, not {block_size}", hint="16 is usual")
@@ -107,6 +108,17 @@ def workload_of(options: dict[str, Any]) -> Workload:
         raise ConfigError("a workload made from a --seed is taken as it is", hint="only --limit goes with it")
     workload = generate(recipe(source), seed=seed)
     return workload if limit is None else workload.head(limit)
+
+
+def with_sequences(workload: Workload, *, samples: int | None, beams: int | None) -> Workload:
+    """As many sequences for every request, whatever the trace says; None leaves it as it is."""
+    import numpy as np
+
+    if samples is not None:
+        workload = replace(workload, samples=np.full(len(workload), samples, np.int64))
+    if beams is not None:
+        workload = replace(workload, beams=np.full(len(workload), beams, np.int64))
+    return workload
 
 
 def printable(name: str) -> str:

@@ -31,8 +31,9 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     "lanes",
     multiple=True,
     metavar="NAME[:key=value,...]",
-    help="A lane, up to four: contiguous[:max|pow2|exact,first-fit|buddy] or "
-    "paged[:block_size=N,prefix_cache=off,kv_dtype=fp8]. Default: contiguous and paged.",
+    help="A lane, up to four: contiguous[:max|pow2|exact,first-fit|buddy], "
+    "paged[:block_size=N,prefix_cache=off,kv_dtype=fp8], vllm-sosp[:auto|swap|recompute], "
+    "orca[:max|pow2|oracle], static[:N], slots[:N]. Default: contiguous and paged.",
 )
 @click.option("--model", default=None, metavar="ID", help="Model of the catalogue (llama-3.1-8b).")
 @click.option("--gpu", default=None, metavar="ID", help="GPU of the catalogue (a10g).")
@@ -45,6 +46,8 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option(
     "--block-size", default=16, show_default=True, type=int, metavar="N", help="Tokens a block, all lanes."
 )
+@click.option("--samples", type=click.IntRange(1), metavar="N", help="Sequences sampled from each prompt.")
+@click.option("--beams", type=click.IntRange(2), metavar="K", help="Beam width of each request.")
 @click.option("--max-len", type=int, metavar="N", help="Maximum length of a request, prompt and answer.")
 @click.option(
     "--gpu-memory-utilization", "utilization", type=float, metavar="X", help="Share of the GPU (0.95)."

@@ -20,6 +20,8 @@ class OpKind(IntEnum):
     COPY = 5  # copy-on-write: blocks = (source, target)
     PUBLISH = 6  # full blocks of `owner` can be found by other requests from now on
     EVICT = 7  # cached blocks lose key and content because they are handed out again
+    OUT = 8  # content goes to host memory: blocks = (block, host block)
+    IN = 9  # content comes back: blocks = (host block, block)
 
 
 class Op(NamedTuple):

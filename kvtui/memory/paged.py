@@ -48,6 +48,7 @@ class PagedMemoryManager(ByName):
         self.pool = BlockPool(self.blocks, lifo=lifo)
         self.wheel = PhaseWheel(block_size)  # every decode
         self.hot = PhaseWheel(block_size)  # decodes whose output completes blocks others can meet
+        self.copies = 0  # blocks copied before a write (copy-on-write)
         self._own_key = 0  # keys that nobody else has count down from here
 
     # ---- asking
@@ -309,6 +310,7 @@ class PagedMemoryManager(ByName):
         if not self.pool.free:
             return False
         source, (target,) = request.table[at], self.pool.take(1)
+        self.copies += 1
         request.table[at] = target
         self.pool.drop(source)
         if self.pool.log is not None:

@@ -50,6 +50,8 @@ def _lost(workload: Workload, to: str) -> Iterator[str]:
         yield "priorities are lost"
     if workload.follows is not None:
         yield "which turn follows which, and after what wait, is lost"
+    if workload.samples is not None or workload.beams is not None:
+        yield "numbers of samples and beams are lost"
     if workload.max_len or workload.slots:
         yield "the maximum length and the pool the workload is meant for are lost"
 
@@ -158,6 +160,8 @@ def anonymous(workload: Workload) -> Workload:
         output=workload.output,
         line=np.zeros(len(workload), np.int64),
         priority=workload.priority,
+        samples=workload.samples,
+        beams=workload.beams,
         unit=workload.unit,
         chain=chain,
         chain_start=workload.chain_start,

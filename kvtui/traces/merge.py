@@ -46,6 +46,8 @@ def _joined(parts: Sequence[Workload], *, unit: int, name: str, origin: int) -> 
         output=np.concatenate([part.output for part in parts]),
         line=np.concatenate([part.line for part in parts]),
         priority=np.concatenate([_priority(part) for part in parts]) if urgent else None,
+        samples=_several([part.samples for part in parts], parts),
+        beams=_several([part.beams for part in parts], parts),
         unit=unit,
         chain=ids,
         chain_start=np.concatenate(([0], np.cumsum(lengths))),
@@ -94,6 +96,14 @@ def _waits(parts: Sequence[Workload]) -> Ints | None:
         return None
     unknown = (np.full(len(part), -1, np.int64) if part.waits_ns is None else part.waits_ns for part in parts)
     return np.concatenate(list(unknown))
+
+
+def _several(columns: Sequence[Ints | None], parts: Sequence[Workload]) -> Ints | None:
+    """One column after the other, 0 where a part has none; None where nobody has one."""
+    if all(column is None for column in columns):
+        return None
+    pairs = zip(columns, parts, strict=True)
+    return np.concatenate([np.zeros(len(part), np.int64) if c is None else c for c, part in pairs])
 
 
 def _priority(part: Workload) -> Ints:

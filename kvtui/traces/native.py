@@ -6,7 +6,8 @@
 `ids` holds runs [first, count] of consecutive chain ids and is left out where a request has none;
 `identified` is left out where it is min(prompt, ids x unit). A row may have a `priority`, and `after`, the
 line of the request that it follows, with `wait_ms` from that one's end. `unit`, `max_len` and `slots` may be
-missing or null; `closed` says that requests with `after` are sent by that end and not at their `at_ms`.
+missing or null; `closed` says that requests with `after` are sent by that end and not at their `at_ms`. A row
+may ask for `n` sequences sampled from its prompt, or for beam search with a `beam_width`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
     unit, max_len, slots = (_size(source, header, key) for key in ("unit", "max_len", "slots"))
     # A request without output is meant as a prefill here, not as a failure.
     draft = Draft(source, replace(options, keep_failed=True), Names("at_ms", "prompt", "output"))
-    identity, followed, priority = _Identity(source, unit or 0), _Followed(), list[object]()
+    identity, followed = _Identity(source, unit or 0), _Followed()
+    more: dict[str, list[object]] = {key: [] for key in ("priority", "n", "beam_width")}
     behind = 1  # the header
     for batch in batches(source):
         rows = batch.tail(behind)
@@ -60,15 +62,17 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
         )
         for place in kept:
             identity.add(rows.records[place], int(rows.line[place]))
-            priority.append(rows.records[place].get("priority"))
+            for key, values in more.items():
+                values.append(rows.records[place].get(key))
             followed.add(rows.records[place])
         if draft.full:
             break
     columns = draft.finish(unit=MS, sure=True)
     chains = identity.chains(columns) if unit else None
     named = str(header.get("name") or "")
-    workload = columns.workload(name, name=named, chains=chains, priority=priority)
-    workload = replace(workload, max_len=max_len, slots=slots)
+    workload = columns.workload(name, name=named, chains=chains, priority=more["priority"])
+    samples, beams = (columns.urgency(more[key]) for key in ("n", "beam_width"))
+    workload = replace(workload, max_len=max_len, slots=slots, samples=samples, beams=beams)
     return followed.joined(workload, closed=header.get("closed") is True, order=columns.order)
 
 
@@ -207,6 +211,9 @@ def row_line(workload: Workload, index: int) -> str:
             values["identified"] = identified
     if workload.priority is not None:
         values["priority"] = int(workload.priority[index])
+    for key, column in (("n", workload.samples), ("beam_width", workload.beams)):
+        if column is not None and column[index] > 1:
+            values[key] = int(column[index])
     if workload.follows is not None and workload.follows[index] >= 0:
         values["after"] = int(workload.follows[index]) + 2  # lines count from 1, the header's
         if workload.waits_ns is not None and workload.waits_ns[index] >= 0:

@@ -38,6 +38,8 @@ class Workload:
     output: Ints  # tokens to generate; 0 = prefill only
     line: Ints  # source line, 1-based; 0 = made by a generator
     priority: Ints | None = None  # smaller is more urgent
+    samples: Ints | None = None  # sequences sampled from each prompt; None = one
+    beams: Ints | None = None  # beam width, 0 = no beam search; None = nobody searches
     unit: int = 0
     chain: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     chain_start: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
@@ -86,6 +88,8 @@ class Workload:
             output=self.output[:count],
             line=self.line[:count],
             priority=None if self.priority is None else self.priority[:count],
+            samples=None if self.samples is None else self.samples[:count],
+            beams=None if self.beams is None else self.beams[:count],
             chain=self.chain[:end],
             chain_start=self.chain_start[: count + 1] if self.unit else self.chain_start,
             identified=self.identified[:count],
@@ -103,6 +107,8 @@ class Workload:
             output=self.output[rows],
             line=self.line[rows],
             priority=None if self.priority is None else self.priority[rows],
+            samples=None if self.samples is None else self.samples[rows],
+            beams=None if self.beams is None else self.beams[rows],
             origin_ns=self.origin_ns + first,
             follows=self._followed(rows),
             waits_ns=None if self.waits_ns is None else self.waits_ns[rows],

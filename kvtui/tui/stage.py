@@ -226,7 +226,7 @@ class Stage:
         if self.recorded:
             return self._show.fixed
         spec = self.experiment.lanes[self._target]
-        if spec.manager != "paged":
+        if spec.memory != "paged":
             return f"{self.lanes[self._target].title} has no blocks to size; choose a paged lane first."
         sizes = [size for size in BLOCK_SIZES if size > spec.block_size] or BLOCK_SIZES[:1]
         return self._change(replace(spec, block_size=sizes[0]))
@@ -234,7 +234,7 @@ class Stage:
     @property
     def blocks(self) -> bool:
         """Whether the chosen lane has a block size."""
-        return not self.recorded and self.experiment.lanes[self._target].manager == "paged"
+        return not self.recorded and self.experiment.lanes[self._target].memory == "paged"
 
     @property
     def _target(self) -> int:

@@ -1,0 +1,1 @@
+"""Requests that run as several sequences, and the systems that came before vLLM V1."""

@@ -1,0 +1,28 @@
+"""A sequence of a request that has several."""
+
+from __future__ import annotations
+
+from kvtui.request import Request
+
+
+class GroupRequest(Request):
+    """One sequence of a request with `width` of them. All have the number of the request; the first (sequence
+    0) stands for all of them in queues and results, and has them as `siblings` once they are forked."""
+
+    __slots__ = ("beams", "sequence", "siblings", "width")
+
+    def __init__(
+        self,
+        number: int,
+        prompt: int,
+        output: int,
+        *,
+        arrival: int = 0,
+        priority: int = 0,
+        keys: list[int] | None = None,
+    ) -> None:
+        super().__init__(number, prompt, output, arrival=arrival, priority=priority, keys=keys)
+        self.width = 1
+        self.beams = False
+        self.sequence = 0
+        self.siblings = ()
