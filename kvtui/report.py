@@ -65,7 +65,7 @@ def _config(experiment: Experiment) -> dict[str, Any]:
 
 def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
     counters = CounterReader(lane.engine).read()
-    total, time_s = len(experiment.workload), seconds(lane.now_ps)
+    total, time_s = len(lane.engine.workload), seconds(lane.now_ps)
     return {
         "name": lane.info.name,
         "manager": lane.info.manager,

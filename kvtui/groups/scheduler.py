@@ -8,7 +8,6 @@ prompts join the same step, behind groups that were swapped out.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 
 from kvtui.groups.beams import BeamTree
 from kvtui.groups.request import GroupRequest
