@@ -286,9 +286,7 @@ class Engine:
         """Measure levels, which stand until they are measured again."""
         scheduler, waiting = self.scheduler, self.scheduler.waiting
         levels = self.manager.levels(waiting.head() if waiting else None)
-        self._meter.set(
-            self.now_ps, scheduler.batch, scheduler.final, levels, blocked=scheduler.blocked
-        )
+        self._meter.set(self.now_ps, scheduler.batch, scheduler.final, levels, blocked=scheduler.blocked)
         self._changed = False
 
     def _rate(self, decodes: int) -> tuple[int, int]:

@@ -17,8 +17,8 @@ from typing import NamedTuple
 from kvtui.memory.protocol import MemoryManager
 from kvtui.plan import Plan
 from kvtui.request import Phase, Request
-from kvtui.rules import Rules
-from kvtui.scheduler import Scheduler, capped
+from kvtui.rules import Rules, capped
+from kvtui.scheduler import Scheduler
 from kvtui.speculation import AcceptanceRate, DraftModel
 
 

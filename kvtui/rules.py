@@ -139,3 +139,8 @@ class Rules:
     def watermark_blocks(self, blocks: int) -> int:
         """Blocks kept free at admission in a pool of `blocks` usable ones."""
         return int(self.watermark * (blocks + 1)) if self.release.watermark else 0
+
+
+def capped(tokens: int, cap: int | None) -> int:
+    """At most `cap`, where there is one."""
+    return tokens if cap is None else min(tokens, cap)

@@ -15,7 +15,7 @@ from kvtui.memory.levels import Bought
 from kvtui.memory.protocol import MemoryManager
 from kvtui.plan import Plan, PrefixCounters
 from kvtui.request import Phase, Request
-from kvtui.rules import Rules
+from kvtui.rules import Rules, capped
 from kvtui.speculation import SpecCounters
 from kvtui.waiting import queue_for
 
@@ -398,8 +398,3 @@ class Scheduler:
         request.generated = request.output
         request.computed = stored
         request.move(Phase.FINISHED)
-
-
-def capped(tokens: int, cap: int | None) -> int:
-    """At most `cap`, where there is one."""
-    return tokens if cap is None else min(tokens, cap)

@@ -8,6 +8,7 @@ prompts join the same step, behind groups that were swapped out.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 
 from kvtui.groups.beams import BeamTree
 from kvtui.groups.request import GroupRequest
@@ -59,7 +60,7 @@ class GroupScheduler(Scheduler):
         return super().active or bool(self._aside)
 
     def horizon(self) -> int:
-        if self._searching or self._memory.pending or (self._aside and not self._blocked):
+        if self._searching or self._memory.pending or (self._aside and not self.blocked):
             return 0
         return super().horizon()
 
@@ -82,18 +83,20 @@ class GroupScheduler(Scheduler):
             super().abort(request)
             return
         request.move(Phase.ABORTED)
-        self._blocked = False
+        self.blocked = False
 
     # ---- tokens appear
 
     def commit(self, plan: Plan) -> None:
         super().commit(plan)
-        if plan.finished:
-            plan.finished = [request for request in plan.finished if not request.sequence]
         if self._searching:
             for group in self.groups.values():
                 if group.beams is not None and group.request.order >= 0:
                     self._branch(plan, group)
+
+    def end_decodes(self, also: Iterable[Request] = ()) -> Sequence[Request]:
+        ended = super().end_decodes(also)
+        return [request for request in ended if not request.sequence] if ended else ended
 
     def _first_token(self, plan: Plan, request: Request, ending: list[Request]) -> None:
         super()._first_token(plan, request, ending)
@@ -195,7 +198,7 @@ class GroupScheduler(Scheduler):
             group = self._aside[0]
             used = self._swap_in(plan, group) if group.swapped else self._recompute(plan, group, left)
             if not used:
-                self._blocked = True
+                self.blocked = True
                 return
             self._aside.popleft()
             self._show_aside()

@@ -6,6 +6,8 @@ memory are given back together (as FasterTransformer did under a serving system;
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from kvtui.plan import Plan
 from kvtui.request import Phase, Request
 from kvtui.scheduler import Scheduler
@@ -14,18 +16,21 @@ from kvtui.scheduler import Scheduler
 class StaticScheduler(Scheduler):
     """As many requests as the memory and `max_num_seqs` allow make up a batch."""
 
-    @property
-    def blocked(self) -> bool:
-        return False  # they wait for the batch
+    def horizon(self) -> int:
+        refused, self.blocked = self.blocked, bool(self.running)  # nobody joins a batch
+        steps = super().horizon()
+        self.blocked = refused
+        return steps
 
-    def commit(self, plan: Plan) -> None:
-        super().commit(plan)
-        plan.finished = []
-        if self.aside and not self.running:
-            for request in self.aside:
-                self.manager.release(request, request.computed)
-                request.move(Phase.FINISHED)
-            plan.finished, self.aside = self.aside, ()
+    def end_decodes(self, also: Iterable[Request] = ()) -> Sequence[Request]:
+        super().end_decodes(also)
+        if self.running:
+            return ()
+        done, self.aside = self.aside, ()
+        for request in done:
+            self.manager.release(request, request.computed)
+            request.move(Phase.FINISHED)
+        return done
 
     def _end(self, request: Request) -> None:
         stored = request.stored(self.step)
@@ -34,8 +39,6 @@ class StaticScheduler(Scheduler):
         self.aside = (*self.aside, request)
 
     def _admissions(self, plan: Plan, cap: int | None, left: int) -> None:
-        if self.running:
-            self._blocked = True  # until the batch is done
-        else:
+        if not self.running:
             super()._admissions(plan, cap, left)
-            self._blocked = bool(self.waiting)
+            self.blocked = False  # those behind wait for the batch, not for memory
