@@ -47,7 +47,15 @@ AGAIN = [ask("a", 0, 33, 9), ask("b", 12, [["req:a", 33]], 3), ask("c", 18, [["r
 CROWD = [ask(f"r{i}", 0, 9, 14, accept=[i % 4, 3, 0]) for i in range(4)]
 THREE = [ask(f"r{i}", 0, 6 + i, 8, accept=[1, 3]) for i in range(3)]
 
+BUDGET = {"max_num_seqs": 16, "max_num_batched_tokens": 24, "max_model_len": 24, "block_size": 2}
+QUOTE = [["req:d0", 4], ["out:d0", 12], ["own", 6]]
+
 CASES: dict[str, World] = {
+    # ---- neither
+    "budget-refusal-ends-with-a-hit": (
+        {"num_gpu_blocks": 200, "enable_chunked_prefill": False, **BUDGET},
+        [*(ask(f"d{i}", 0, 4, 15) for i in range(9)), ask("q", 3, QUOTE, 1)],
+    ),
     # ---- drafts: what is scheduled, where slots come from
     "spec-ngram": spec(ONE),
     "spec-eagle-lookahead": spec(ONE, "eagle"),

@@ -4,8 +4,9 @@
 
 Everything that `vllm_oracle.py` (in the reference material) reads and writes is read and written here in the
 same way; without the options below the lines are the same. Its classes do the driving; this file builds
-richer configurations, all of them vLLM's own objects, and plays the draft model. Written for vLLM 0.32;
-with 0.33 it records drafts or windows, not both.
+richer configurations, all of them vLLM's own objects, and plays the draft model. Written for vLLM 0.32
+and 0.33; where one window is the only group of layers and its drafter reads several tokens ahead, 0.33 itself
+stops with an IndexError.
 
 CONFIG, more options
   spec_method     null, "ngram", "draft_model", "pard" (a draft model that drafts in parallel), "eagle",
