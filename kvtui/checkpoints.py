@@ -14,11 +14,12 @@ from collections.abc import Callable
 from kvtui.closedloop import Turns
 from kvtui.experiment import Lane
 from kvtui.intake import BlockKeys
+from kvtui.measured import StepTimes
 from kvtui.traces.workload import Workload
 
 EVERY = 256  # steps between two saved states, at first
 BUDGET = 64 << 20  # bytes of saved states a lane before every second one is dropped
-Shared = Workload | BlockKeys | Turns
+Shared = Workload | BlockKeys | StepTimes | Turns
 
 
 class Checkpoints:
@@ -75,7 +76,7 @@ class _Pickler(pickle.Pickler):
     def __init__(self, stream: io.BytesIO, shared: list[Shared]) -> None:
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
         self._shared = shared
-        ours = dict.fromkeys((Workload, BlockKeys, Turns), self._index)
+        ours = dict.fromkeys((Workload, BlockKeys, StepTimes, Turns), self._index)
         self.dispatch_table = {**copyreg.dispatch_table, **ours}
 
     def _index(self, thing: Shared) -> tuple[Callable[[int], Shared], tuple[int]]:

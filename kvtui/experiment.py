@@ -11,6 +11,7 @@ from kvtui.errors import ConfigError
 from kvtui.frame import Frame, LaneInfo
 from kvtui.lanes import LaneSpec, named
 from kvtui.layers import layers_of, longest, slot_share
+from kvtui.measured import Backend, StepTimes
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.roofline import RooflineCost
 from kvtui.rules import DRAFTING, NEWEST, Rules, release
@@ -28,11 +29,19 @@ class Lane:
     """One engine with what the screen needs to know about it."""
 
     def __init__(
-        self, engine: Engine, manager: Manager, info: LaneInfo, spec: LaneSpec, *, watched: bool
+        self,
+        engine: Engine,
+        manager: Manager,
+        info: LaneInfo,
+        spec: LaneSpec,
+        *,
+        watched: bool,
+        times: StepTimes | None = None,
     ) -> None:
         self.engine = engine
         self.info = info
         self.spec = spec
+        self.times = times  # where they are measured
         self._camera = Camera(engine, manager) if watched else None
 
     @property
@@ -59,9 +68,19 @@ class Lane:
         """Requests that are through, finished or refused."""
         return self.engine.results.finished + len(self.engine.results.refusals)
 
+    @property
+    def ready(self) -> bool:
+        """Whether the next step can be done at once: its time is computed, or measured by now."""
+        return self.times is None or self.engine.clock is not self.times or self.times.ready(self.step_count)
+
     def step(self, limit: int = 1) -> bool:
         """At most `limit` scheduler steps in one call; False when nothing is left to do."""
         return self.engine.step(limit)
+
+    def close(self) -> None:
+        """Give back what a device holds for it."""
+        if self.times is not None:
+            self.times.stop()
 
     def run(self) -> None:
         """To the end."""
@@ -98,6 +117,7 @@ class Experiment:
     vllm: str = NEWEST  # whose rules
     until_s: float | None = None
     seed: int | None = None  # of a bundled workload
+    backend: Backend | None = None  # of lanes that are measured
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lanes", named(self.lanes))
@@ -141,7 +161,7 @@ class Experiment:
     def pool_bytes(self) -> int:
         """Bytes of the first lane's pool on one GPU."""
         spec = self.lanes[0]
-        return self.pool_slots(spec) * self._slot_bytes(spec)
+        return self.pool_slots(spec) * self._taken_bytes(spec)
 
     @property
     def length_limit(self) -> int:
@@ -208,7 +228,8 @@ class Experiment:
         """What was assumed to run the workload, beyond what its loader assumed."""
         limit, why = self._length_limit
         length = (f"maximum length {limit:,}: {why} (none was given)",) if why else ()
-        return (*length, *self._assumed_of_layers())
+        device = self.backend.assumptions if self.backend is not None else ()
+        return (*length, *self._assumed_of_layers(), *device)
 
     def _assumed_of_layers(self) -> tuple[str, ...]:
         said = []
@@ -235,6 +256,11 @@ class Experiment:
         return replace(self, lanes=tuple(lanes))
 
     def _lane(self, spec: LaneSpec, watched: bool) -> Lane:
+        engine, manager = self._engine(spec)
+        times = self._times(engine, spec, watched) if spec.measured else None
+        return Lane(engine, manager, self._info(spec, manager), spec, watched=watched, times=times)
+
+    def _engine(self, spec: LaneSpec) -> tuple[Engine, Manager]:
         site = Site(
             self.workload,
             self.model,
@@ -246,13 +272,27 @@ class Experiment:
             until_ps=None if self.until_s is None else picoseconds(self.until_s),
             layers=self._layers(spec),
         )
-        engine, manager = build(spec, site)
-        return Lane(engine, manager, self._info(spec, manager), spec, watched=watched)
+        return build(spec, site)
+
+    def _times(self, engine: Engine, spec: LaneSpec, watched: bool) -> StepTimes:
+        """Let the steps of a lane be carried out: by the lane itself, or ahead of it while it is watched."""
+        if self.backend is None:
+            raise ConfigError(f"the lane {spec.name} asks for real tensors and there is no device for them")
+        if not watched:
+            return self.backend.carry(engine, spec)
+        engine.clock = times = self.backend.lead(self._engine(spec)[0], spec)
+        return times
 
     def _slot_bytes(self, spec: LaneSpec) -> int:
         """Bytes of a slot on one GPU: of a token, or of what one group of layers stores of it."""
         part, whole = slot_share(self.model, self.tp) if spec.manager == "paged" else (1, 1)
         return self.model.kv_bytes_per_token(kv_dtype_bytes=spec.kv_dtype_bytes, tp=self.tp) * part // whole
+
+    def _taken_bytes(self, spec: LaneSpec) -> int:
+        """Bytes that a slot takes where the lane runs: a device may hold some of the layers only."""
+        if spec.measured and self.backend is not None:
+            return self.backend.slot_bytes
+        return self._slot_bytes(spec)
 
     def _info(self, spec: LaneSpec, manager: Manager) -> LaneInfo:
         most = manager.max_len if isinstance(manager, ContiguousMemoryManager) else 0
@@ -265,6 +305,8 @@ class Experiment:
         if manager.tables > 1:
             subtitle += f", {manager.tables} groups of layers"
         tokens = manager.blocks * manager.block_size
+        if spec.measured:
+            subtitle = f"{subtitle}, measured"
         return LaneInfo(
             name=spec.name,
             manager=spec.memory,
@@ -274,11 +316,17 @@ class Experiment:
             block_size=manager.block_size,
             region_blocks=manager.region_blocks,
             pool_tokens=tokens,
-            pool_bytes=tokens * self._slot_bytes(spec),
-            label="simulated",
+            pool_bytes=tokens * self._taken_bytes(spec),
+            label="measured" if spec.measured else "simulated",
         )
 
     # ---- for titles
+
+    @property
+    def label(self) -> str:
+        """How its times are known."""
+        kinds = {spec.measured for spec in self.lanes}
+        return "simulated and measured" if len(kinds) > 1 else "measured" if True in kinds else "simulated"
 
     @property
     def trace_name(self) -> str:
@@ -290,6 +338,8 @@ class Experiment:
 
     @property
     def gpu_label(self) -> str:
+        if self.backend is not None and self.label == "measured":
+            return self.backend.device_label
         return self.gpu.label if self.tp == 1 else f"{self.tp} x {self.gpu.label}"
 
     @property

@@ -30,6 +30,7 @@ def heading_of(experiment: Experiment) -> Heading:
         trace=experiment.trace_name,
         model=experiment.model_label,
         gpu=experiment.gpu_label,
+        label=experiment.label,
         pool_bytes=experiment.pool_bytes,
         blocks=experiment.blocks if one_size else 0,
         block_size=experiment.block_size,

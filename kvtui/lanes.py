@@ -14,10 +14,11 @@ MANAGERS = ("contiguous", "paged", "vllm-sosp", "orca", "static", "slots")
 PAGED = ("paged", "vllm-sosp")
 KV_DTYPES = {"auto": 2, "bf16": 2, "fp16": 2, "fp8": 1}
 LONGEST_NAME = 14  # characters: what a column of the table and a title of the screen hold
+BACKENDS = ("simulated", "torch")
 ON_OFF = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
 KEYS = {
-    "contiguous": ("reserve", "placement", "block_size", "kv_dtype", "name"),
-    "paged": ("block_size", "prefix_cache", "kv_dtype", "name"),
+    "contiguous": ("reserve", "placement", "block_size", "kv_dtype", "backend", "name"),
+    "paged": ("block_size", "prefix_cache", "kv_dtype", "backend", "name"),
     "vllm-sosp": ("block_size", "preempt", "link", "overlap", "pinned", "kv_dtype", "name"),
     "orca": ("reserve", "block_size", "kv_dtype", "name"),
     "static": ("batch", "block_size", "kv_dtype", "name"),
@@ -26,7 +27,13 @@ KEYS = {
 NUMBER = {"static": "batch", "slots": "slots"}  # what a bare number means; else the block size
 WHOLE = ("block_size", "batch", "slots")
 SWITCHES = ("prefix_cache", "overlap", "pinned")
-CHOICES = {"reserve": RESERVE, "placement": PLACEMENT, "kv_dtype": tuple(KV_DTYPES), "preempt": PREEMPT}
+CHOICES = {
+    "reserve": RESERVE,
+    "placement": PLACEMENT,
+    "kv_dtype": tuple(KV_DTYPES),
+    "preempt": PREEMPT,
+    "backend": BACKENDS,
+}
 WORDS = {word: key for key in ("reserve", "placement", "preempt") for word in CHOICES[key]}
 
 
@@ -47,6 +54,7 @@ class LaneSpec:
     pinned: bool = False  # vllm-sosp: whether common prefixes are kept for good
     batch: int = 0  # static: requests of a batch at most; 0 = as many as fit
     slots: int = 4  # slots: how many
+    backend: str = "simulated"  # or torch: steps are carried out and their time is measured
 
     @classmethod
     def parse(cls, text: str, *, default: LaneSpec | None = None) -> LaneSpec:
@@ -77,6 +85,11 @@ class LaneSpec:
         elif key == "link":
             changed[key] = _rate(value)
         return replace(self, **changed)
+
+    @property
+    def measured(self) -> bool:
+        """Whether its steps are carried out and not computed."""
+        return self.backend != "simulated"
 
     @property
     def kv_dtype_bytes(self) -> int:
@@ -114,13 +127,14 @@ def named(specs: tuple[LaneSpec, ...]) -> tuple[LaneSpec, ...]:
 def _telling(spec: LaneSpec, several: bool) -> str:
     if not several:
         return spec.manager
+    real = "-real" if spec.measured else ""
     if spec.manager in NUMBER:
         number = getattr(spec, NUMBER[spec.manager])
         return f"{spec.manager}-{number}" if number else spec.manager
     if spec.memory == "contiguous":
-        return f"{'contig' if spec.manager == 'contiguous' else spec.manager}-{spec.reserve}"
+        return f"{'contig' if spec.manager == 'contiguous' else spec.manager}-{spec.reserve}{real}"
     detail = "" if spec.kv_dtype == "auto" else f"-{spec.kv_dtype}"
-    return f"{spec.manager.removeprefix('vllm-')}-{spec.block_size}{detail}"
+    return f"{spec.manager.removeprefix('vllm-')}-{spec.block_size}{detail}{real}"
 
 
 def _key_and_value(manager: str, option: str, text: str) -> tuple[str, str]:

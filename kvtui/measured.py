@@ -8,12 +8,37 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from kvtui.engine import Engine
     from kvtui.lanes import LaneSpec
     from kvtui.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceState:
+    """What a device says at a moment; None is what it does not say. Memory and driver figures are those of
+    the whole device, in four parts: the tensors of the lanes, what their library keeps beyond them, others,
+    free."""
+
+    label: str  # "NVIDIA H100", "CPU"
+    attention: str  # the kernel in use, "" before the first step
+    layers: tuple[int, int]  # real ones, of the model's
+    checked: int  # requests whose reads were compared
+    failed: int
+    verified: bool  # whether anything is compared at all
+    pool_bytes: int
+    reserved_bytes: int | None = None
+    other_bytes: int | None = None
+    free_bytes: int | None = None
+    busy_pct: int | None = None
+    power_w: float | None = None
+    energy_j_per_token: float | None = None
+    temperature_c: int | None = None
+    clock_mhz: int | None = None
+    held_back: tuple[str, ...] | None = None  # why it is slower than it could be
 
 
 class StepClock(Protocol):
@@ -39,17 +64,20 @@ class StepTimes:
         self.seen = 0  # steps that were asked for
         self.report = report if report is not None else dict
         self.stop: Callable[[], None] = _nothing  # ends the measuring and gives its memory back
+        self.wait: Callable[[int], None] = _no_wait  # until `ready(step)`
 
     def ready(self, step: int) -> bool:
         """Whether `duration` would answer about this step at once, be it with an error."""
         return step < len(self.ps) or self.complete
 
     def duration(self, engine: Engine, plan: Plan) -> int:
-        """See `StepClock`. Raises what ended the measuring; asking for a time not yet known is a bug."""
+        """See `StepClock`. Waits for a time that is not known yet; raises what ended the measuring."""
         self.seen = max(self.seen, plan.step + 1)
+        if not self.ready(plan.step):
+            self.wait(plan.step)
         if plan.step < len(self.ps):
             return self.ps[plan.step]
-        assert self.failure is not None, f"step {plan.step} has not been measured"
+        assert self.failure is not None, f"step {plan.step} is never measured"
         raise self.failure
 
 
@@ -62,8 +90,17 @@ class Backend(Protocol):
         ...
 
     @property
+    def slot_bytes(self) -> int:
+        """Bytes that the K/V of a token really takes."""
+        ...
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """What was decided about the run because of the device."""
+        ...
+
+    def state(self) -> DeviceState:
+        """The device now; cheap enough for every frame."""
         ...
 
     def carry(self, engine: Engine, spec: LaneSpec) -> StepTimes:
@@ -74,10 +111,10 @@ class Backend(Protocol):
         """Step this engine in the background, a little ahead of those that ask for the times."""
         ...
 
-    def allocated(self, engine: Engine, spec: LaneSpec) -> int:
-        """Bytes that the KV memory of the lane takes on the device."""
-        ...
-
 
 def _nothing() -> None:
     """There is nothing to stop."""
+
+
+def _no_wait(step: int) -> None:
+    """Nobody measures any more."""

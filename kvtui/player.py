@@ -45,6 +45,11 @@ class Lane(Protocol):
     def done(self) -> bool: ...
 
     @property
+    def ready(self) -> bool:
+        """Whether `step` would return at once; else somebody is still measuring it."""
+        ...
+
+    @property
     def step_count(self) -> int:
         """Scheduler steps done."""
         ...
@@ -165,7 +170,7 @@ class Player:
         seen is one moment in all of them."""
         until = self._wall() + LEVEL_S
         for lane in range(len(self.lanes)):
-            while self._behind(lane) and self._wall() < until:
+            while self._can_catch_up(lane) and self._wall() < until:
                 self._one(lane)
 
     def reached(self) -> float | None:
@@ -262,10 +267,12 @@ class Player:
     async def _pace(self, lane: int) -> None:
         while self._live(lane):
             self._tick()
-            if self._behind(lane):
+            if self._can_catch_up(lane):
                 async with self._turn:
                     self._slice(lane)
                     await self._sleep(BREATH_S if self._behind(lane) else 0)
+            elif self._behind(lane):  # whoever measures its next step is not there yet
+                await self._sleep(BREATH_S)
             elif self.clock.paused:
                 await self._moved.wait()
             else:
@@ -297,7 +304,7 @@ class Player:
     def _slice(self, lane: int) -> None:
         """Steps up to the clock, for at most one time slice."""
         until = self._wall() + SLICE_S
-        while self._behind(lane):
+        while self._can_catch_up(lane):
             self._one(lane)
             if self._wall() >= until:
                 return
@@ -318,3 +325,6 @@ class Player:
 
     def _behind(self, lane: int) -> bool:
         return self._live(lane) and self.lanes[lane].next_ps < self.clock.now_ps
+
+    def _can_catch_up(self, lane: int) -> bool:
+        return self._behind(lane) and self.lanes[lane].ready

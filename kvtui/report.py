@@ -1,7 +1,8 @@
 """The comparison as data (the stable headless JSON) and as text.
 
 JSON interface, schema 1. Keys are added, never renamed; a figure that nobody has is null. Times are virtual
-seconds of a simulated clock, percentages are weighted by the time the engine was stepping.
+seconds, simulated or measured as the `backend` of a lane says; percentages are weighted by the time the
+engine was stepping.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def _config(experiment: Experiment) -> dict[str, Any]:
         "model": experiment.model.id,
         "gpu": experiment.gpu.id,
         "tensor_parallel": experiment.tp,
-        "time": "simulated",
+        "time": experiment.label,
+        "device": None if experiment.backend is None else experiment.backend.device_label,
         "max_len": rules.max_model_len,
         "max_num_seqs": rules.max_num_seqs,
         "max_num_batched_tokens": rules.max_num_batched_tokens,
@@ -70,7 +72,7 @@ def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
         "name": lane.info.name,
         "manager": lane.info.manager,
         "lane": lane.spec.options,
-        "backend": {"name": "simulated"},
+        "backend": {"name": "simulated"} if lane.times is None else lane.times.report(),
         **counted(lane.info, counters, total=total, time_s=time_s, steps=lane.step_count),
         "waiting_for_memory_pct": _waiting(lane),
         "fits": _fits(experiment, lane),

@@ -9,6 +9,7 @@ from typing import Any
 Lane = dict[str, Any]
 Row = tuple[str, Callable[[Lane], str]]
 GIB = 2**30
+MIB = 2**20
 
 ROWS: tuple[Row | None, ...] = (
     ("running at once, mean", lambda x: f"{x['batch']['mean']:.1f}"),
@@ -49,6 +50,21 @@ ROWS: tuple[Row | None, ...] = (
     ("time", lambda x: f"{x['time_s']:,.1f} s"),
     ("steps", lambda x: f"{x['steps']:,}"),
 )
+DEVICE_ROWS: tuple[Row, ...] = (
+    ("carried out on", lambda x: x["backend"].get("device", "-")),
+    ("tensors allocated", lambda x: _device(x, "allocated_bytes", lambda n: f"{n / MIB:,.1f} MiB")),
+    ("  layers", lambda x: _device(x, "kv_layers", lambda n: f"{n} of {x['backend']['model_layers']}")),
+    (
+        "  with all layers",
+        lambda x: _device(x, "extrapolated", lambda e: f"~{e['allocated_bytes'] / GIB:,.2f} GiB"),
+    ),
+    ("attention", lambda x: x["backend"].get("attention", "-")),
+    (
+        "requests checked",
+        lambda x: _device(x, "verify", lambda v: f"{v['checked']:,}" if v["every"] else "-"),
+    ),
+    ("  read wrong", lambda x: _device(x, "verify", lambda v: f"{v['failed']:,}" if v["every"] else "-")),
+)
 WIDTH = 24  # of a label
 COLUMN = 16
 
@@ -58,6 +74,8 @@ def table(report: dict[str, Any]) -> str:
     lanes: Sequence[Lane] = report["lanes"]
     lines = [*_head(report), "", " " * WIDTH + "".join(f"{x['name']:>{COLUMN}}" for x in lanes)]
     lines += [_row(row, lanes) for row in ROWS]
+    if any(_measured(x) for x in lanes):
+        lines += ["", *(_row(row, lanes) for row in DEVICE_ROWS)]
     lines += ["", report["verdict"], *_remarks(report)]
     if "article" in report:
         lines += ["", *_article(report["article"])]
@@ -69,6 +87,15 @@ def _row(row: Row | None, lanes: Sequence[Lane]) -> str:
         return ""
     label, figure = row
     return f"{label:<{WIDTH}}" + "".join(f"{figure(x):>{COLUMN}}" for x in lanes)
+
+
+def _measured(lane: Lane) -> bool:
+    return bool(lane["backend"]["name"] != "simulated")
+
+
+def _device(lane: Lane, key: str, words: Callable[[Any], str]) -> str:
+    """A figure of a measured lane in words."""
+    return words(lane["backend"][key]) if key in lane["backend"] else "-"
 
 
 def _article(static: dict[str, Any]) -> list[str]:
@@ -85,12 +112,14 @@ def _head(report: dict[str, Any]) -> list[str]:
     gpu = (
         config["gpu"] if config["tensor_parallel"] == 1 else f"{config['tensor_parallel']} x {config['gpu']}"
     )
+    if config["time"] == "measured":
+        gpu = f"{config['device']} (attention and copies only)"
     left_out = sum(x["count"] for x in trace["left_out"])
     requests = f"{trace['requests']:,} requests" + (f" ({left_out:,} rows left out)" if left_out else "")
     span = ", no recorded times" if trace["span_s"] is None else f" over {trace['span_s']:,.1f} s"
     return [
         f"{trace['name']}: {requests}{span}",
-        f"{config['model']} on {gpu}, simulated; requests of up to {config['max_len']:,} tokens",
+        f"{config['model']} on {gpu}, {config['time']}; requests of up to {config['max_len']:,} tokens",
     ]
 
 

@@ -64,6 +64,7 @@ class FakeLane:
         self.now_ps = 0
         self.steps = 0
         self.done = False
+        self.ready = True
         self.longest = 0.0
         self._wall = wall
         self._step_ps = picoseconds(step_s)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 SHARE = 0.25  # of the free memory: others use the machine too
 CPU_BYTES = 256 << 20  # of tensors on the CPU unless a share was asked for: attention is slow there
+COPIED = 64 << 20  # bytes, to see how fast that goes
 INSTALL = "pip install 'kvtui[gpu]', after torch as pytorch.org says for your device"
 ACCELERATORS = ("cuda", "xpu", "mps")
 DEVICES = ("auto", *ACCELERATORS, "cpu")
@@ -97,6 +99,31 @@ class Device:
         if self.kind == "mps":
             return max(int(self.api.recommended_max_memory() - self.api.driver_allocated_memory()), 0)
         return _available()
+
+    def copied_bytes_per_s(self) -> float:
+        """How fast memory is copied here, roughly: the best of a few tries."""
+        import torch
+
+        there = torch.zeros(COPIED // 4, dtype=torch.float32, device=self.device)
+        best = float("inf")
+        for _ in range(4):
+            self.synchronize()
+            start = time.perf_counter()
+            there.clone()
+            self.synchronize()
+            best = min(best, time.perf_counter() - start)
+        return COPIED / best
+
+    def total_bytes(self) -> int | None:
+        """All of the device's memory, where it says."""
+        return int(self.api.mem_get_info(self.device)[1]) if self.kind in ("cuda", "xpu") else None
+
+    def leave_room(self) -> None:
+        """On a CPU, keep one core for everything else: for the screen above all. Counts for this thread."""
+        import torch
+
+        if self.on_cpu:
+            torch.set_num_threads(max(1, min(torch.get_num_threads(), (os.cpu_count() or 1) - 1)))
 
     def allowance(self, share: float | None = None) -> int:
         """Bytes that may be taken: a share of what is free; on a CPU no more than a little, unless asked."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import torch
 
 WARM_UP = 3  # steps done before the first that counts
+MODEL, POISON = "model", "poison"  # parts of a step that are not memory's: no real model, and a check
+NOT_COUNTED = (MODEL, POISON)
 LEAST_PS = 1  # a step that does nothing takes time all the same
 Watching = Callable[[Plan, Batch, dict[str, float]], None]
 
@@ -39,7 +41,7 @@ def room_for(manager: MemoryManager, longest: int) -> int:
 class TorchLane:
     """Real K/V for one manager. `verify` = every so many steps all that was computed is checked, 0 = never.
 
-    An engine's `StepClock`: a step takes the time of copies, writes and attention on the device.
+    An engine's `StepClock`: a step takes the time of tables, copies, writes and attention on the device.
     """
 
     def __init__(
@@ -85,33 +87,34 @@ class TorchLane:
         with told(self.device.label), torch.inference_mode():
             watch = Stopwatch(self.device)
             copied = self.pool.replay(self._log.drain(), base=self._base)
-            watch.mark("copy" if copied or not self.pool.poison else "poison")
+            watch.mark("copy" if copied or not self.pool.poison else POISON)
             stream = None if batch is None else self.forward(batch, watch)
             parts = watch.parts()
             if batch is not None and stream is not None:
                 self._verify(plan, batch, stream)
-        parts.pop("poison", None)
-        for name, seconds in parts.items():
+        counted = {name: seconds for name, seconds in parts.items() if name not in NOT_COUNTED}
+        for name, seconds in counted.items():
             self.parts[name] = self.parts.get(name, 0.0) + seconds
         if batch is not None and self.watching is not None:
-            self.watching(plan, batch, parts)
-        return max(picoseconds(sum(parts.values())), LEAST_PS)
+            self.watching(plan, batch, counted)
+        return max(picoseconds(sum(counted.values())), LEAST_PS)
 
     def forward(self, batch: Batch, watch: Stopwatch) -> torch.Tensor:
         """The stream [T, width] behind the last layer; its K/V is stored on the way."""
         here = self._to_device(batch)
         decoder, attention = self.decoder, self.attention
         attention.prepare(here)
-        stream = decoder.embed(here.ids)
         watch.mark("tables")
+        stream = decoder.embed(here.ids)
         for layer in range(decoder.layers):
             q, k, v = decoder.qkv(layer, stream, here.positions)
+            watch.mark(MODEL)
             self.pool.write(layer, here.slots, k, v)
             watch.mark("write")
             read = attention.attend(layer, q)
             watch.mark("attention")
             stream = decoder.absorb(layer, stream, read)
-        watch.mark("write")
+        watch.mark(MODEL)
         return stream
 
     def warm_up(self, engine: Engine) -> None:

@@ -8,6 +8,7 @@ from kvtui import __version__
 from kvtui.cli.attach import attach
 from kvtui.cli.browse import browse
 from kvtui.cli.commands import decisions, gpus, models, trace, workloads
+from kvtui.cli.demo import demo
 from kvtui.cli.record import record
 from kvtui.cli.replay import replay
 from kvtui.cli.run import run
@@ -47,7 +48,20 @@ def app() -> None:
     """
 
 
-for command in (run, replay, browse, attach, record, trace, workloads, models, gpus, decisions, explain):
+for command in (
+    run,
+    demo,
+    replay,
+    browse,
+    attach,
+    record,
+    trace,
+    workloads,
+    models,
+    gpus,
+    decisions,
+    explain,
+):
     app.add_command(command)
 for command in (convert, anonymise, synth):
     trace.add_command(command)

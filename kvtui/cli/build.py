@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kvtui import catalogue
+from kvtui.cli.device import on_device
 from kvtui.cli.progress import Progress
 from kvtui.cli.traceoptions import loading
 from kvtui.errors import ConfigError
@@ -36,11 +37,11 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
     if blocks is not None and blocks < 1:
         raise ConfigError(f"a pool of {blocks} blocks holds nothing", hint="give --blocks at least 1")
     utilization = options["utilization"]
-    return Experiment(
+    experiment = Experiment(
         workload,
         catalogue.model(options["model"] or DEFAULT_MODEL),
         catalogue.gpu(options["gpu"] or DEFAULT_GPU),
-        lanes_of(options["lanes"], block_size),
+        lanes_of(options["lanes"], block_size, backend=options.get("backend", "simulated")),
         slots=None if blocks is None else blocks * block_size,
         max_len=options["max_len"],
         utilization=UTILIZATION if utilization is None else utilization,
@@ -57,6 +58,7 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
         until_s=options["until"],
         seed=_seed(options),
     )
+    return on_device(experiment, options)
 
 
 def _drafting(options: dict[str, Any]) -> dict[str, Any]:
@@ -81,13 +83,13 @@ def _shares(text: str) -> tuple[float, ...]:
         raise ConfigError(f"--acceptance {text}: shares from 0 to 1, such as 0.8,0.6,0.4") from None
 
 
-def lanes_of(texts: tuple[str, ...], block_size: int) -> tuple[LaneSpec, ...]:
-    """Lanes as asked for; `block_size` where a lane does not say its own."""
+def lanes_of(texts: tuple[str, ...], block_size: int, *, backend: str = "simulated") -> tuple[LaneSpec, ...]:
+    """Lanes as asked for; `block_size` and `backend` where a lane does not say its own."""
     if len(texts) > MAX_LANES:
         raise ConfigError(f"{len(texts)} lanes are more than the {MAX_LANES} that fit side by side")
-    default = LaneSpec("", block_size=block_size)
+    default = LaneSpec("", block_size=block_size, backend=backend)
     specs = tuple(LaneSpec.parse(text, default=default) for text in texts)
-    return specs or tuple(LaneSpec(lane.manager, block_size=block_size) for lane in DEFAULT_LANES)
+    return specs or tuple(replace(default, manager=lane.manager) for lane in DEFAULT_LANES)
 
 
 def workload_of(options: dict[str, Any]) -> Workload:

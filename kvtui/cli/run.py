@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kvtui.cli.device import device_options
 from kvtui.cli.traceoptions import trace_options
 from kvtui.cli.types import Positive
 
@@ -90,6 +91,7 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option(
     "--vllm", metavar="RELEASE", help="Rules of this vLLM release: 0.12, 0.16, 0.20, 0.24, 0.28, 0.32, 0.33."
 )
+@device_options
 @trace_options
 @click.option(
     "--until",
@@ -129,17 +131,18 @@ def run(**options: Any) -> int:
     experiment = experiment_of(options)
     filming = _filming(experiment, options["record"], force=options["force"])
     if options["headless"]:
-        return _headless(experiment, filming, as_json=options["as_json"])
+        return headless(experiment, filming, as_json=options["as_json"])
     from kvtui.tui.terminal import keys_from_the_terminal, terminal_problem
 
     keys_from_the_terminal()
     problem = terminal_problem()
     if problem:
         print(f"kvtui: {NO_TERMINAL.format(problem)}", file=sys.stderr)
-        return _headless(experiment, filming, as_json=False)
+        return headless(experiment, filming, as_json=False)
+    from kvtui.cli.device import finish
     from kvtui.tui import run as show
 
-    return show(
+    code = show(
         experiment,
         speed=options["speed"],
         theme=options["theme"],
@@ -147,6 +150,8 @@ def run(**options: Any) -> int:
         mouse=not options["no_mouse"],
         filming=filming,
     )
+    finish(experiment)
+    return code
 
 
 def _filming(experiment: Experiment, path: Path | None, *, force: bool) -> Filming | None:
@@ -159,8 +164,10 @@ def _filming(experiment: Experiment, path: Path | None, *, force: bool) -> Filmi
     return Filming(path, experiment, force=force)
 
 
-def _headless(experiment: Experiment, filming: Filming | None, *, as_json: bool) -> int:
+def headless(experiment: Experiment, filming: Filming | None, *, as_json: bool) -> int:
+    """Run all lanes and print what came out; gives the exit code."""
     from kvtui import article
+    from kvtui.cli.device import finish, outcome
     from kvtui.cli.progress import Progress
     from kvtui.report import summary
     from kvtui.table import table
@@ -180,14 +187,22 @@ def _headless(experiment: Experiment, filming: Filming | None, *, as_json: bool)
         if filming.problem:
             print(f"kvtui: the recording ends early: {filming.problem}", file=sys.stderr)
     print(json.dumps(report, indent=2) if as_json else table(report))
-    return 130 if interrupted else 0
+    finish(experiment)
+    return 130 if interrupted else outcome(lanes)
 
 
 def _run(lanes: Sequence[Lane], progress: Any, filming: Filming | None) -> None:
+    from kvtui.errors import BackendError
+
     with progress:
         if filming is not None:
             filming.run(lanes, progress.show)
             return
         for lane in lanes:
-            while lane.step(progress.STEPS):
-                progress.show(lane.info.name, lane.ended)
+            try:
+                while lane.step(progress.STEPS):
+                    progress.show(lane.info.name, lane.ended)
+            except BackendError as error:  # the other lanes go on
+                assert lane.times is not None
+                lane.times.failure = error
+                print(f"kvtui: {lane.info.name} stopped: {error.message}", file=sys.stderr)

@@ -75,6 +75,7 @@ class LiveLane:
     """A place on a tape, for the player: a step shows the next look once there is one. It is never done."""
 
     done = False
+    ready = True
 
     def __init__(self, tape: Tape, at: int = 0) -> None:
         self._tape = tape

@@ -33,6 +33,11 @@ class RecordedLane:
         return self._at >= len(self._track) - 1
 
     @property
+    def ready(self) -> bool:
+        """Always: it is written down."""
+        return True
+
+    @property
     def step_count(self) -> int:
         """Scheduler steps done."""
         return self._track.piece(self._at).step

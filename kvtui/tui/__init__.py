@@ -41,6 +41,7 @@ def run(
         return asyncio.run(show(app, mouse=mouse))
     finally:
         app.stage.stop_filming()
+        app.stage.close()
 
 
 def browse(

@@ -13,6 +13,7 @@ from kvtui.tui.view.canvas import Line, Rect
 from kvtui.tui.view.card import AREAS, draw_card
 from kvtui.tui.view.cells import GridModel, hues, letters
 from kvtui.tui.view.chart import chart_lines
+from kvtui.tui.view.device import device_lines
 from kvtui.tui.view.events import event_lines
 from kvtui.tui.view.figures import figure_lines
 from kvtui.tui.view.layout import GRID, Plan
@@ -22,7 +23,7 @@ from kvtui.tui.view.scale import Scale, scale_for
 from kvtui.tui.view.scene import Scene
 from kvtui.tui.view.servers import server_lines
 
-PANELS = ("chart", "events", "waiting", "running", "figures", "queues")
+PANELS = ("chart", "events", "waiting", "running", "figures", "queues", "device")
 _AREAS = 3  # text areas of a card at most
 
 
@@ -132,6 +133,8 @@ class Board:
             case "figures":
                 draw = server_lines if scene.snapshots else figure_lines
                 return draw(scene, **size, hint=hint)
+            case "device":
+                return device_lines(scene, **size, hint=hint, ascii=self.look.ascii)
             case "waiting":
                 return waiting_lines(scene, **size)
             case "running":

@@ -41,6 +41,9 @@ class LiveShow:
         lanes = [LiveLane(tape, tape.newest) for tape in tapes]
         return Cast(tuple(tape.info for tape in tapes), lanes, [Memory(tape) for tape in tapes])
 
+    def close(self) -> None:
+        """Whoever opened the session closes it."""
+
     def report(self, lanes: Sequence[Any]) -> dict[str, Any]:
         return summary([lane.seen.snapshot for lane in lanes])
 

@@ -78,7 +78,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def _arrange(self) -> None:
         width, height = self.app.size
-        plan = plan_for(width, height, lanes=len(self.stage.lanes))
+        plan = plan_for(width, height, lanes=len(self.stage.lanes), device=self.stage.measured)
         if plan is not None:
             self._panel = min(self._panel, max(0, len(plan.cycle) - 1))
         panel = plan.cycle[self._panel] if plan is not None and plan.cycle else ""

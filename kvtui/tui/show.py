@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from kvtui.checkpoints import Checkpoints
 from kvtui.experiment import Experiment
+from kvtui.experiment import Lane as ExperimentLane
 from kvtui.filming import Filming
 from kvtui.frame import LaneInfo
 from kvtui.heading import Heading, heading_of
@@ -62,6 +63,10 @@ class Show(Protocol):
         """Sentences in place of those about simulated lanes, the most important first; none without need."""
         ...
 
+    def close(self) -> None:
+        """What was cast is not played any more."""
+        ...
+
     def report(self, lanes: Sequence[Any]) -> dict[str, Any]:
         """What the run says, from the lanes as they stand."""
         ...
@@ -92,12 +97,19 @@ class Simulation(_Past):
         self.heading = heading_of(experiment)
         self._made = experiment
         self._filming = filming
+        self._lanes: tuple[ExperimentLane, ...] = ()
 
     def cast(self) -> Cast:
-        lanes = self._made.build()
+        self.close()
+        self._lanes = lanes = self._made.build()
         for at, lane in enumerate(lanes):
             self.watch(at, lane)
         return Cast(tuple(lane.info for lane in lanes), lanes, [Checkpoints(lane) for lane in lanes])
+
+    def close(self) -> None:
+        """Give back what lanes hold of a device."""
+        for lane in self._lanes:
+            lane.close()
 
     def report(self, lanes: Sequence[Any]) -> dict[str, Any]:
         return summary(self._made, lanes)
@@ -120,6 +132,9 @@ class Replay(_Past):
         tracks = [track for track in self._recording.tracks if len(track)]
         lanes = [RecordedLane(track) for track in tracks]
         return Cast(tuple(track.info for track in tracks), lanes, [Past(track) for track in tracks])
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     def report(self, lanes: Sequence[Any]) -> dict[str, Any]:
         return report_of(self._recording)

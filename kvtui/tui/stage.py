@@ -10,6 +10,7 @@ from typing import Final
 from kvtui.errors import KvtuiError
 from kvtui.experiment import Experiment
 from kvtui.lanes import LaneSpec, named
+from kvtui.measured import DeviceState
 from kvtui.memory.contiguous import RESERVE
 from kvtui.player import BREATH_S, Clock, Player
 from kvtui.tui.show import Films, Playable, Show, Simulation, show_of
@@ -33,7 +34,7 @@ class Stage:
         self._show: Show = show_of(what, filming)
         self.focus: int | None = None
         self.notice = ""  # a sentence to be told
-        self._held = False
+        self._held = self._wrong = False
         self._clock = Clock(speed=speed)
         self._known_end: float | None = None  # of a run with these very settings
         self._start()
@@ -66,6 +67,28 @@ class Stage:
     def published(self) -> bool:
         """Whether what real servers published is shown, now or from a recording."""
         return self.lanes[0].label == "live"
+
+    @property
+    def measured(self) -> bool:
+        """Whether a device carries steps out."""
+        return self._show.experiment is not None and self._show.experiment.backend is not None
+
+    def _device(self) -> DeviceState | None:
+        """The device now; tells once if something was read wrong there."""
+        experiment = self._show.experiment
+        if experiment is None or experiment.backend is None:
+            return None
+        state = experiment.backend.state()
+        if state.failed and not self._wrong:
+            self.notice = (
+                "A request has read something that is not its own: a bug of kvtui, see panel device."
+            )
+        self._wrong = bool(state.failed)
+        return state
+
+    def close(self) -> None:
+        """The end: give back what is held of a device."""
+        self._show.close()
 
     def stop_filming(self) -> None:
         """Close the recording that is being made, with the report of the run as it stands."""
@@ -115,6 +138,7 @@ class Stage:
             marks=self._marks.all(),
             failures=tuple(None if error is None else _words(error) for error in self.player.failures),
             verdict=self._verdict,
+            device=self._device(),
             reached_s=seconds(self.player.furthest_ps),
             snapshots=self._show.snapshots(self.player.lanes),
             told=self._show.told(self.player.lanes),
@@ -247,6 +271,7 @@ class Stage:
         filmed = self.filming is not None and self.filming.on
         try:
             self._show = Simulation(_with_lane(self.experiment, lane, spec))
+            before.close()
             self._start()
         except KvtuiError as error:
             self._show = before

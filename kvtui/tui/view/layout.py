@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from kvtui.tui.view.canvas import Rect
@@ -60,8 +60,17 @@ _LISTS = ("events", "waiting", "running", "figures")
 _DRAWER = ("", "chart", *_LISTS)  # "" is the drawer shut
 
 
-def plan_for(width: int, height: int, *, lanes: int) -> Plan | None:
-    """The plan for a terminal of that size; None when it is too small for any."""
+def plan_for(width: int, height: int, *, lanes: int, device: bool = False) -> Plan | None:
+    """The plan for a terminal of that size; None when it is too small for any. With a `device`, one panel
+    more takes its turn."""
+    plan = _plan_for(width, height, lanes)
+    if plan is None or not device:
+        return plan
+    fixed = {name: rect for name, rect in plan.fixed.items() if name != "events"}
+    return replace(plan, cycle=(*(plan.cycle or ("events",)), "device"), fixed=fixed)
+
+
+def _plan_for(width: int, height: int, lanes: int) -> Plan | None:
     if width < MIN_WIDTH or height < MIN_HEIGHT:
         return None
     if width >= 67 * lanes + 66 and height >= 60:

@@ -9,6 +9,7 @@ from enum import Enum
 from kvtui.frame import Frame, LaneInfo
 from kvtui.heading import Heading
 from kvtui.live.watch import Snapshot
+from kvtui.measured import DeviceState
 from kvtui.tui.view.canvas import cut, text_width
 from kvtui.tui.view.ink import T3, Ink
 
@@ -42,6 +43,7 @@ class Scene:
     marks: tuple[Mark, ...] = ()
     failures: tuple[str | None, ...] = ()
     verdict: str = ""  # what the whole run says
+    device: DeviceState | None = None  # where steps are carried out
     reached_s: float = 0.0  # furthest point that has been reached
     filming: bool = False  # whether a recording is being made
     snapshots: tuple[Snapshot, ...] = ()  # of real servers

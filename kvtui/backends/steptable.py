@@ -1,0 +1,109 @@
+"""Measured attention as a table of step times, to calibrate the simulator with `kvtui steptime --fit`.
+
+One row a shape of step, in the columns of the tables that the step-time model is fitted on: decode-only and
+prompt-only steps, time of the attention core of one layer, median over the steps of that shape.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from kvtui import __version__
+from kvtui.backends.batch import Batch
+from kvtui.errors import ConfigError
+from kvtui.plan import Plan
+
+COLUMNS = (
+    "gpu",
+    "model",
+    "tp",
+    "phase",
+    "scope",
+    "op",
+    "batch_size",
+    "context_len",
+    "chunk_tokens",
+    "output_len",
+    "measured_ms",
+    "dtype",
+    "kv_dtype",
+    "engine",
+    "source",
+    "licence",
+    "notes",
+)
+SIXTEENTHS = 16  # contexts are told apart to so many parts of a power of two
+
+
+class Form(NamedTuple):
+    """What steps of one row have in common."""
+
+    phase: str  # decode or prefill
+    requests: int
+    context: int  # mean over the requests, rounded
+    tokens: int
+
+
+class StepTable:
+    """Collects the steps of all lanes on one device; `facts` are the columns that all rows have alike."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        if self.path.exists():
+            raise ConfigError(
+                f"{path} exists and is not overwritten", hint="choose another name or remove it"
+            )
+        self.facts: dict[str, Any] = {}
+        self.layers = 1
+        self._times: dict[Form, list[float]] = {}
+
+    def add(self, plan: Plan, batch: Batch, parts: dict[str, float]) -> None:
+        """Take note of a step, if it was one of decodes or of prompts alone."""
+        if form := _form(batch):
+            self._times.setdefault(form, []).append(parts["attention"] / self.layers)
+
+    def write(self) -> int:
+        """Write the file; gives the number of rows. Raises ConfigError where it cannot be written."""
+        rows = list(self._rows())
+        try:
+            with self.path.open("x", newline="", encoding="utf-8") as stream:
+                writer = csv.DictWriter(stream, COLUMNS)
+                writer.writeheader()
+                writer.writerows(rows)
+        except OSError as error:
+            raise ConfigError(
+                f"{self.path} cannot be written: {error.strerror or error}", hint="check the path"
+            ) from None
+        return len(rows)
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for form, times in sorted(self._times.items()):
+            yield self.facts | {
+                "phase": form.phase,
+                "scope": "kernel",
+                "batch_size": form.requests,
+                "context_len": form.context,
+                "chunk_tokens": form.tokens,
+                "output_len": "",
+                "measured_ms": round(median(times) * 1000, 5),
+                "source": f"kvtui {__version__} --steptimes",
+                "licence": "",
+                "notes": f"median of {len(times)} steps",
+            }
+
+
+def _form(batch: Batch) -> Form | None:
+    requests, tokens = len(batch.counts), int(batch.counts.sum())
+    context = _rounded(int(batch.contexts.mean()))
+    if tokens == requests:
+        return Form("decode", requests, context, tokens)
+    return Form("prefill", requests, context, _rounded(tokens)) if (batch.counts > 1).all() else None
+
+
+def _rounded(n: int) -> int:
+    unit = max((1 << n.bit_length()) // (2 * SIXTEENTHS), 1)
+    return max(n // unit * unit, 1)

@@ -1,0 +1,86 @@
+"""The device that carries steps out: where its memory is, what was checked, what the driver says."""
+
+from __future__ import annotations
+
+from kvtui.measured import DeviceState
+from kvtui.tui.view import formats
+from kvtui.tui.view.canvas import Canvas, Line, cut
+from kvtui.tui.view.ink import BAD, BOLD, T1, T2, T3, WARN, Ink
+from kvtui.tui.view.scene import Scene
+
+UNSAID = "–"
+FLAT = "A pool is taken whole: the driver's figures stand still while it fills."
+_COLUMN = 30
+_SHADES = (T1, T2, WARN, T3)  # of the four parts of memory
+_GLYPHS = "█▓▒░"
+Row = tuple[str, str, Ink]
+
+
+def device_lines(
+    scene: Scene, *, width: int, height: int, margin: int = 2, hint: str = "", ascii: bool = False
+) -> tuple[Line, ...]:
+    """The panel; nothing where nothing is carried out."""
+    canvas = Canvas(width, height)
+    state = scene.device
+    if state is None:
+        return canvas.lines()
+    x, room = margin, width - 2 * margin
+    end = canvas.put(x, 0, "Device", BOLD)
+    real, all_of_them = state.layers
+    kernel = f", {state.attention}" if state.attention else ""
+    what = f"{state.label}{kernel}, {real} of {all_of_them} layers"
+    canvas.put(end + 2, 0, cut(what, room - 8 - (len(hint) + 2 if hint else 0)), T3)
+    canvas.put_right(width - margin, 0, hint, T3)
+    _bar(canvas, x, 1, state, min(room, 2 * _COLUMN), ascii)
+    beside = room >= 2 * _COLUMN
+    left, right = _memory(state), _driver(state)
+    if beside:
+        _rows(canvas, x, 2, left, ascii)
+        _rows(canvas, x + _COLUMN, 2, right, ascii)
+        canvas.put(x, 2 + max(len(left), len(right)), cut(FLAT, room), T3)
+    else:
+        _rows(canvas, x, 2, left + right, ascii)
+    return canvas.lines()
+
+
+def _memory(state: DeviceState) -> list[Row]:
+    parts = zip(("K/V pools", "torch beyond", "others", "free"), _parts(state), _SHADES, strict=True)
+    rows = [(name, UNSAID if n is None else formats.memory(n), ink) for name, n, ink in parts]
+    checked = f"{state.checked:,}" if state.verified else UNSAID
+    wrong = (f"{state.failed:,}", BAD if state.failed else T1) if state.verified else (UNSAID, T3)
+    return [*rows, ("requests checked", checked, T1), ("read wrong", *wrong)]
+
+
+def _driver(state: DeviceState) -> list[Row]:
+    held = None if state.held_back is None else ", ".join(state.held_back) or "no"
+    return [
+        ("busy", _said(state.busy_pct, "{} %"), T1),
+        ("power", _said(state.power_w, "{:.0f} W"), T1),
+        ("J a token, whole", _said(state.energy_j_per_token, "{:.3g}"), T1),
+        ("temperature", _said(state.temperature_c, "{} °C"), T1),
+        ("clock", _said(state.clock_mhz, "{:,} MHz"), T1),
+        ("held back", held or UNSAID, WARN if state.held_back else T1),
+    ]
+
+
+def _said(value: float | None, form: str) -> str:
+    return UNSAID if value is None else form.format(value)
+
+
+def _parts(state: DeviceState) -> tuple[int | None, ...]:
+    return state.pool_bytes, state.reserved_bytes, state.other_bytes, state.free_bytes
+
+
+def _bar(canvas: Canvas, x: int, y: int, state: DeviceState, width: int, ascii: bool) -> None:
+    """The four parts of the device's memory as one bar, as far as they are known."""
+    known = [part or 0 for part in _parts(state)]
+    if not sum(known):
+        return
+    for part, (cells, ink) in enumerate(zip(formats.bar(known, width=width), _SHADES, strict=True)):
+        x = canvas.put(x, y, ("#=+."[part] if ascii else _GLYPHS[part]) * cells, ink)
+
+
+def _rows(canvas: Canvas, x: int, y: int, rows: list[Row], ascii: bool) -> None:
+    for at, (label, value, ink) in enumerate(rows):
+        canvas.put(x, y + at, label, T3)
+        canvas.put_right(x + _COLUMN - 3, y + at, value.replace(UNSAID, "-") if ascii else value, ink)

@@ -1,0 +1,252 @@
+"""Experiments on real tensors: what they measure, say, refuse and survive."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvtui.checkpoints import Checkpoints
+from kvtui.errors import BackendError, ConfigError
+from kvtui.experiment import Lane
+from kvtui.report import summary
+from kvtui.table import table
+from tests.backends.runs import experiment, on_cpu, plain
+from tests.backends.tensors import torch
+from tests.shared import SHARED, needs_shared
+from tests.test_checkpoints import same
+
+pytestmark = pytest.mark.torch
+
+
+def finished(**settings: Any) -> tuple[dict[str, Any], tuple[Lane, ...]]:
+    tried = on_cpu(experiment(), **settings)
+    lanes = tried.build(watched=False)
+    for lane in lanes:
+        lane.run()
+    return summary(tried, lanes), lanes
+
+
+def test_a_run_is_measured_and_verified() -> None:
+    report, lanes = finished()
+    assert report["config"]["time"] == "measured"
+    peaks = []
+    for lane, said in zip(lanes, report["lanes"], strict=True):
+        backend = said["backend"]
+        assert (backend["name"], backend["device"]) == ("torch", "cpu")
+        assert backend["verify"]["checked"] > 50
+        assert backend["verify"]["failed"] == 0
+        assert said["requests"]["finished"] == 8
+        assert lane.times is not None
+        assert len(lane.times.ps) == said["steps"] == backend["steps"]
+        assert said["busy_s"] == pytest.approx(sum(backend["seconds"].values()), rel=1e-3)
+        assert backend["allocated_bytes"] == (256 // 8 + 1) * 8 * backend["bytes_per_token"]
+        assert backend["extrapolated"]["allocated_bytes"] == 22 * backend["allocated_bytes"]
+        peaks.append(said["batch"]["peak"])
+    assert (
+        report["lanes"][0]["backend"]["allocated_bytes"] == report["lanes"][1]["backend"]["allocated_bytes"]
+    )
+    assert peaks == [2, 7]  # at equal bytes
+    text = table(report)
+    assert "measured" in text
+    assert "requests checked" in text
+
+
+def test_what_is_shown_follows_what_is_measured() -> None:
+    tried = on_cpu(experiment("contiguous", "paged:backend=torch"))
+    simulated, shown = tried.build()
+    assert [lane.info.label for lane in (simulated, shown)] == ["simulated", "measured"]
+    assert tried.label == "simulated and measured"
+    saved = Checkpoints(shown, every=5)
+    frames = [shown.frame()]
+    while shown.step():
+        saved.note(shown)
+        frames.append(shown.frame())
+    times = shown.times
+    assert times is not None
+    assert times.complete
+    assert shown.engine.meter.time == sum(times.ps)
+    measured = len(times.ps)
+    for step in (3, 0, 11, measured):
+        back = saved.at_step(step)
+        same(back.frame(), frames[step] if step < len(frames) else shown.frame())
+    assert len(times.ps) == measured  # nothing is carried out twice
+    assert times.report()["verify"]["failed"] == 0
+    shown.close()
+
+
+def test_other_times_other_batches_but_the_same_requests() -> None:
+    report, _ = finished()
+    lanes = plain(experiment()).build(watched=False)
+    for lane, said in zip(lanes, report["lanes"], strict=True):
+        lane.run()
+        assert said["output_tokens"] == lane.engine.results.output_tokens
+        assert said["backend"]["name"] == "torch"
+
+
+def test_a_pool_nobody_asked_for_is_cut_to_what_is_allowed() -> None:
+    tried = on_cpu(experiment(slots=None))
+    specs = tried.lanes
+    taken = sum((tried.pool_slots(spec) + 8) * tried.backend.slot_bytes for spec in specs)
+    assert 100 << 20 < taken <= 256 << 20
+    assert any("pools cut" in words and "256 MiB" in words for words in tried.assumptions)
+
+
+def test_a_pool_that_was_asked_for_and_is_too_large_is_refused() -> None:
+    with pytest.raises(BackendError) as error:
+        on_cpu(experiment(slots=10**8))
+    assert "need" in error.value.message
+    assert "--blocks" in str(error.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("lanes", "settings"),
+    [(["paged:backend=torch,kv_dtype=fp8"], {}), (["paged:backend=torch"], {"kv_layers": 23})],
+)
+def test_what_tensors_cannot_do_is_refused(lanes: list[str], settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        on_cpu(experiment(*lanes), **settings)
+
+
+def test_without_a_device_nothing_is_measured() -> None:
+    with pytest.raises(ConfigError, match="asks for real tensors"):
+        experiment("paged:backend=torch").build()
+
+
+# ---- failures
+
+
+def breaking(monkeypatch: pytest.MonkeyPatch, error: Exception, *, after: int) -> None:
+    """The paged lane's device fails after some steps."""
+    from kvtui.backends.torch_lane import TorchLane
+
+    original = TorchLane.forward
+    calls = [0]
+
+    def forward(self: TorchLane, batch: Any, watch: Any) -> Any:
+        if self._base == 0:
+            calls[0] += 1
+            if calls[0] > after:
+                raise error
+        return original(self, batch, watch)
+
+    monkeypatch.setattr(TorchLane, "forward", forward)
+
+
+FAILURES = [
+    (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), "no memory left"),
+    (RuntimeError("CUDA error: unspecified launch failure\nCompile with ..."), "failed: CUDA error"),
+    (RuntimeError("[enforce fail at alloc_cpu.cpp] can't allocate memory: you tried"), "no memory left"),
+]
+
+
+@pytest.mark.parametrize(("error", "words"), FAILURES)
+def test_a_failing_device_ends_its_lane_with_a_sentence(
+    error: Exception, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaking(monkeypatch, error, after=8)
+    contiguous, paged = on_cpu(experiment(), verify=0).build()
+    while contiguous.step():
+        pass
+    with pytest.raises(BackendError, match=words) as raised:
+        paged.run()
+    assert "\n" not in raised.value.message
+    assert contiguous.engine.results.finished == 8
+    assert paged.ready  # nobody waits for it
+    contiguous.close()
+    paged.close()
+
+
+def test_no_room_for_the_tensors_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def zeros(*args: Any, **options: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has ...")
+
+    lane = on_cpu(experiment("paged:backend=torch")).build(watched=False)[0]
+    monkeypatch.setattr(torch, "zeros", zeros)
+    with pytest.raises(BackendError, match=r"CPU has no memory left: CUDA out of memory$"):
+        lane.run()
+
+
+# ---- the table of step times
+
+
+def test_step_times_are_written_as_a_table(tmp_path: Path) -> None:
+    from kvtui.backends.steptable import COLUMNS, StepTable
+
+    path = tmp_path / "times.csv"
+    steps = StepTable(str(path))
+    finished(verify=0, table=steps)
+    assert steps.write() > 3
+    with path.open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert set(rows[0]) == set(COLUMNS)
+    assert {row["phase"] for row in rows} == {"decode", "prefill"}
+    for row in rows:
+        assert float(row["measured_ms"]) > 0
+        assert row["op"] == "attention core, one layer, 32q/4kv/64"
+        assert row["gpu"] == "CPU"
+    with pytest.raises(ConfigError, match="exists"):
+        StepTable(str(path))
+
+
+@needs_shared
+def test_the_table_has_the_columns_of_the_reference() -> None:
+    from kvtui.backends.steptable import COLUMNS
+
+    with (SHARED / "reference" / "step_times.csv").open() as stream:
+        assert tuple(next(csv.reader(stream))) == COLUMNS
+
+
+# ---- kernels
+
+
+class Gathers:
+    """A kernel that does what the default does, up to `off`."""
+
+    name = "gathers"
+    off = 0.0
+
+    def __init__(self, lane: Any) -> None:
+        self._inner = lane.attention
+
+    def prepare(self, batch: Any) -> None:
+        self._inner.prepare(batch)
+
+    def attend(self, layer: int, q: Any) -> Any:
+        return self._inner.attend(layer, q) + self.off
+
+
+class Wrong(Gathers):
+    name = "wrong"
+    off = 10.0
+
+
+class Missing:
+    name = "missing"
+
+    def __init__(self, lane: Any) -> None:
+        raise ModuleNotFoundError("No module named 'missing'")
+
+
+@pytest.mark.parametrize(
+    ("kernels", "chosen"),
+    [((Missing, Wrong, Gathers), "gathers"), ((Missing, Wrong), "gather + SDPA"), ((), "gather + SDPA")],
+)
+def test_the_first_kernel_that_agrees_is_taken(
+    kernels: tuple[Any, ...], chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kvtui.backends import torch_kernels
+
+    lane = on_cpu(experiment("paged:backend=torch")).build(watched=False)[0]
+    engine = lane.engine
+    tensors = engine.clock._backend.tensors(engine)
+    monkeypatch.setattr(torch_kernels, "KERNELS", kernels)
+    monkeypatch.setattr(torch_kernels, "suits", lambda lane: True)
+    verdicts = dict(torch_kernels.probed(tensors))
+    torch_kernels.choose(tensors)
+    assert tensors.attention.name == chosen
+    assert verdicts.get("missing", "").startswith("No module") or Missing not in kernels
+    assert verdicts.get("wrong", "").startswith("differs") or Wrong not in kernels
+    assert not tensors.pool.k.any()  # as if nothing had been

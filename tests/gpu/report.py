@@ -1,0 +1,243 @@
+"""Everything that only a GPU can show, in one run of a few minutes: python -m tests.gpu.report
+
+Prints a report; exit code 1 if anything was read wrong or does not add up. With --device cpu it runs on a CPU
+as well, and says that it is one. Needs the development environment and torch; for the driver, nvidia-ml-py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from kvtui import catalogue
+from kvtui.backends.batch import Batch
+from kvtui.backends.ghost import contents_of
+from kvtui.backends.torch_backend import Settings, TorchBackend
+from kvtui.backends.torch_clock import Stopwatch
+from kvtui.backends.torch_device import Device
+from kvtui.backends.torch_kernels import probed
+from kvtui.backends.torch_lane import TorchLane
+from kvtui.backends.torch_pool import Shape
+from kvtui.backends.torch_verify import TOLERANCE
+from kvtui.cli.demo import at_once
+from kvtui.decisions import prepare
+from kvtui.engine import Engine
+from kvtui.experiment import Experiment
+from kvtui.lanes import LaneSpec
+from kvtui.memory.paged import PagedMemoryManager
+from kvtui.plan import Plan
+from kvtui.traces import load
+from kvtui.traces.synthetic import path_of
+from tests.engine.worlds import world
+
+MIB = 1 << 20
+SMALL = Shape(heads=4, kv_heads=2, key_dim=64, value_dim=64)
+LARGE = Shape(heads=32, kv_heads=8, key_dim=128, value_dim=128)  # Llama-3.1-8B
+WORLDS = (0, 1, 23, 27, 34)
+SHAPES = ((1, 1024), (8, 1024), (32, 1024), (128, 1024), (8, 8192), (32, 4096))  # requests, context
+REPEATS = 20
+
+failures: list[str] = []
+
+
+def say(title: str, lines: Iterator[str]) -> None:
+    """A section of the report; what breaks in it breaks only it."""
+    start = time.perf_counter()
+    print(f"\n{title}")
+    try:
+        for line in lines:
+            print(f"  {line}", flush=True)
+    except Exception as error:
+        failures.append(title)
+        print(f"  FAILED: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+    print(f"  ({time.perf_counter() - start:.1f} s)")
+
+
+def check(holds: bool, words: str) -> str:
+    if not holds:
+        failures.append(words)
+    return f"{'ok' if holds else 'FAILED'}: {words}"
+
+
+# ---- sections
+
+
+def hardware(device: Device) -> Iterator[str]:
+    import torch
+
+    yield f"{device.label} as {device.device}, torch {torch.__version__}, K/V in {device.dtype}"
+    if device.kind == "cuda":
+        at = torch.cuda.get_device_properties(device.device)
+        yield f"compute capability {at.major}.{at.minor}, CUDA {torch.version.cuda}, HIP {torch.version.hip}"
+    yield f"free {device.free_bytes() / MIB:,.0f} MiB, may take {device.allowance() / MIB:,.0f} MiB"
+
+
+class AsModelled:
+    """Carries steps out, and tells the time of the cost model."""
+
+    def __init__(self, lane: TorchLane) -> None:
+        self.lane = lane
+
+    def duration(self, engine: Engine, plan: Plan) -> int:
+        self.lane.duration(engine, plan)
+        return engine.cost.step(plan.decodes, plan.decode_context, plan.prefill_tokens, plan.prefill_pairs)
+
+
+def verification(device: Device) -> Iterator[str]:
+    """Random worlds with shared prefixes, chunks and preemption, every request of every step."""
+    for shape in (SMALL, LARGE):
+        checked = failed = preempted = 0
+        difference, first = 0.0, None
+        for seed in WORLDS:
+            config, lines = world(seed)
+            engine, _ = prepare(config | {"max_steps": 200}, lines)
+            engine.observer = None
+            size = engine.manager.block_size
+            longest = engine.rules.max_model_len
+            lane = TorchLane(
+                engine.manager,
+                device,
+                shape,
+                lambda r, s=size: contents_of(r, s),
+                layers=2,
+                longest=longest,
+                verify=1,
+            )
+            engine.clock = AsModelled(lane)
+            engine.run()
+            assert lane.verifier is not None
+            checked += lane.verifier.checked
+            failed += lane.verifier.failed
+            preempted += engine.scheduler.preemptions
+            difference, first = max(difference, lane.verifier.difference), first or lane.verifier.first
+        tolerance = TOLERANCE[str(device.dtype).removeprefix("torch.")]
+        words = f"{checked:,} requests, {preempted} preemptions, {failed} wrong {first or ''}"
+        yield check(not failed and checked > 100, f"{shape.heads}/{shape.kv_heads} heads: {words}")
+        yield f"largest difference {difference:.2g} (tolerance {tolerance:g})"
+
+
+def kernels(device: Device) -> Iterator[str]:
+    for unit in (16, 256):
+        lane = TorchLane(
+            PagedMemoryManager(unit * 8, unit), device, LARGE, _nobody, layers=2, longest=unit * 4
+        )
+        for name, verdict in probed(lane):
+            yield f"{unit}-token blocks, {name}: {verdict if isinstance(verdict, str) else 'agrees'}"
+
+
+def _nobody(request: object) -> Any:
+    raise AssertionError("no request is asked about")
+
+
+def timings(device: Device) -> Iterator[str]:
+    """One layer's decode attention by shape: gather and SDPA, and every kernel that agrees."""
+    yield f"{'requests x context':>20} {'kernel':<16} {'ms':>9} {'GB/s of K/V':>12}"
+    for requests, context in SHAPES:
+        slots = requests * context
+        if 3 * slots * LARGE.elements * device.dtype.itemsize > device.allowance():
+            yield f"{requests:>9} x {context:<8} does not fit into what may be taken"
+            continue
+        lane = TorchLane(PagedMemoryManager(slots, 16), device, LARGE, _nobody, layers=1, longest=context)
+        batch = _decodes(requests, context, np.random.default_rng(0).permutation(slots // 16) + 1)
+        ways = [lane.attention, *(k for _, k in probed(lane) if not isinstance(k, str))]
+        for way in ways:
+            lane.attention = way
+            seconds = _attention_s(lane, batch)
+            rate = slots * LARGE.elements * device.dtype.itemsize / seconds / 1e9
+            yield f"{requests:>9} x {context:<8} {way.name:<16} {seconds * 1000:>9.3f} {rate:>12,.0f}"
+
+
+def _decodes(requests: int, context: int, blocks: np.ndarray) -> Batch:
+    tables = blocks.astype(np.int32).reshape(requests, -1)
+    ones = np.ones(requests, np.int64)
+    return Batch((), ones * (context - 1), ones, tables, np.zeros(requests, np.int32), 16)
+
+
+def _attention_s(lane: TorchLane, batch: Batch) -> float:
+    import torch
+
+    times = []
+    with torch.inference_mode():
+        for _ in range(REPEATS if not lane.device.on_cpu else 3):
+            watch = Stopwatch(lane.device)
+            lane.forward(batch, watch)
+            times.append(watch.parts()["attention"])
+    return sorted(times)[len(times) // 2]
+
+
+def lanes(device: Device, limit: int) -> Iterator[str]:
+    """Peak batch at equal bytes, measured, with the allocations as evidence."""
+    workload = at_once(load(str(path_of("chat")), limit=limit))
+    specs = tuple(LaneSpec(manager, backend="torch") for manager in ("contiguous", "paged"))
+    tried = Experiment(workload, catalogue.model("llama-3.1-8b"), catalogue.gpu("a10g"), specs, until_s=10.0)
+    backend = TorchBackend(
+        tried.model, Settings(device=str(device.device), verify=20 if device.on_cpu else 400)
+    )
+    tried = backend.fit(tried, asked=False, lively=device.on_cpu)
+    peaks, allocated = [], []
+    for lane in tried.build(watched=False):
+        lane.run()
+        assert lane.times is not None
+        said = lane.times.report()
+        peaks.append(lane.engine.meter.peak)
+        allocated.append(said["allocated_bytes"])
+        steps, verify = said["steps"], said["verify"]
+        yield (
+            f"{lane.info.name}: {peaks[-1]} at once at most, {steps:,} steps, "
+            f"{1000 * sum(said['seconds'].values()) / max(steps, 1):.2f} ms a step, {said['attention']}"
+        )
+        yield check(not verify["failed"], f"{verify['checked']:,} requests checked, {verify['failed']} wrong")
+        yield from _memory(said)
+    yield check(allocated[0] == allocated[1], f"equal bytes: {allocated[0]:,} in each lane")
+    yield check(peaks[1] > peaks[0], f"peak batch {peaks[1]} paged, {peaks[0]} contiguous")
+    backend.close()
+
+
+def _memory(said: dict[str, Any]) -> Iterator[str]:
+    memory = said["memory"]
+    parts = ((name, memory[f"{name}_bytes"]) for name in ("pool", "reserved", "others", "free"))
+    yield "memory: " + ", ".join(f"{n} {'–' if b is None else f'{b / MIB:,.0f} MiB'}" for n, b in parts)
+    if memory["reserved_bytes"] is not None:
+        yield check(memory["free_bytes"] > 0, "the pools are part of what torch reserved")
+    energy = said["energy_j_per_token"]
+    yield f"energy: {'–' if energy is None else f'{energy:.3g} J a token, whole device'}"
+
+
+def driver(device: Device) -> Iterator[str]:
+    from kvtui.backends.readings import Readings
+
+    readings = Readings(device)
+    readings.refresh(now=True)
+    for name, value in asdict(readings.driver).items():
+        yield f"{name}: {'–' if value is None else value}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--requests", type=int, default=200, help="of the chat workload, in the comparison")
+    options = parser.parse_args()
+    device = Device(options.device)
+    device.leave_room()
+    sections: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
+        ("Device", lambda: hardware(device)),
+        ("Driver", lambda: driver(device)),
+        ("What is read is right", lambda: verification(device)),
+        ("Kernels that read through block tables", lambda: kernels(device)),
+        ("Decode attention, one layer, 32 query and 8 K/V heads of 128", lambda: timings(device)),
+        ("Contiguous and paged at equal bytes", lambda: lanes(device, options.requests)),
+    )
+    for title, section in sections:
+        say(title, section())
+    print(f"\n{'all is well' if not failures else 'FAILED: ' + '; '.join(failures)}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
