@@ -11,6 +11,7 @@ from kvtui.cli.commands import decisions, gpus, models, trace, workloads
 from kvtui.cli.demo import demo
 from kvtui.cli.record import record
 from kvtui.cli.replay import replay
+from kvtui.cli.reproduce import reproduce
 from kvtui.cli.run import run
 from kvtui.cli.topics import explain
 from kvtui.cli.traces import anonymise, convert, synth
@@ -59,6 +60,7 @@ for command in (
     workloads,
     models,
     gpus,
+    reproduce,
     decisions,
     explain,
 ):

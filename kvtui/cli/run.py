@@ -132,6 +132,18 @@ def run(**options: Any) -> int:
     filming = _filming(experiment, options["record"], force=options["force"])
     if options["headless"]:
         return headless(experiment, filming, as_json=options["as_json"])
+    return show_or_print(
+        experiment,
+        filming,
+        speed=options["speed"],
+        theme=options["theme"],
+        ascii=options["ascii"],
+        mouse=not options["no_mouse"],
+    )
+
+
+def show_or_print(experiment: Experiment, filming: Filming | None = None, **look: Any) -> int:
+    """Open the screen, or print the summary where there is no terminal. `look` is for `kvtui.tui.run`."""
     from kvtui.tui.terminal import keys_from_the_terminal, terminal_problem
 
     keys_from_the_terminal()
@@ -142,14 +154,7 @@ def run(**options: Any) -> int:
     from kvtui.cli.device import finish
     from kvtui.tui import run as show
 
-    code = show(
-        experiment,
-        speed=options["speed"],
-        theme=options["theme"],
-        ascii=options["ascii"],
-        mouse=not options["no_mouse"],
-        filming=filming,
-    )
+    code = show(experiment, **look, filming=filming)
     finish(experiment)
     return code
 

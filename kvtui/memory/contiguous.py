@@ -74,13 +74,17 @@ class ContiguousMemoryManager(ByName):
 
     def region(self, request: Request) -> int:
         """Units the request reserves."""
+        return self.blocks_for(self.wished(request))
+
+    def wished(self, request: Request) -> int:
+        """Slots that the request reserves, before they are rounded up to units."""
         if self.reserve == "max":
             slots = self.max_len
         elif self.reserve == "pow2":
             slots = request.prompt + (1 << max(request.output - 1, 0).bit_length())
         else:
             slots = request.prompt + request.output
-        return self.blocks_for(min(slots, self.max_len))
+        return min(slots, self.max_len)
 
     need = region
 

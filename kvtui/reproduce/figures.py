@@ -1,0 +1,69 @@
+"""All figures by name, and running them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+
+from kvtui.catalogue import nearest
+from kvtui.errors import ConfigError
+from kvtui.reproduce import batches, caches, rates, shared, sizes, stalls, swapping
+from kvtui.reproduce.entry import Entry
+from kvtui.reproduce.settings import Settings
+
+Figure = Callable[[Settings], list[Entry]]
+
+FIGURES: dict[str, Figure] = {
+    "pagedattention.fig2": batches.fig2,
+    "pagedattention.forms": batches.forms,
+    "pagedattention.table1": sizes.table1,
+    "pagedattention.fig12a": rates.fig12a,
+    "pagedattention.fig12d": rates.fig12d,
+    "pagedattention.fig13a": batches.fig13a,
+    "pagedattention.fig13b": batches.fig13b,
+    "pagedattention.fig15": shared.fig15,
+    "pagedattention.text63": shared.sharegpt,
+    "pagedattention.fig16": shared.unknown,
+    "pagedattention.fig17": rates.fig17,
+    "pagedattention.fig18a": batches.kernel,
+    "pagedattention.fig18b": batches.fig18b,
+    "pagedattention.fig19": swapping.fig19,
+    "vattention": sizes.page_groups,
+    "sarathi": stalls.sarathi,
+    "mooncake": caches.mooncake,
+    "radixattention": caches.radix,
+    "vllm.fp8": sizes.fp8,
+    "vllm.mla": sizes.mla,
+}
+DEAREST = ("fig13b", "fig15", "fig12d", "fig12a", "fig2", "fig13a", "text63", "fig17")  # started first
+WORKERS = 2
+
+
+def chosen(name: str | None) -> list[str]:
+    """Names of the figures meant: all, one by its full or last name, or all of one paper."""
+    if name is None:
+        return list(FIGURES)
+    found = [full for full in FIGURES if name in (full, full.rpartition(".")[2], full.partition(".")[0])]
+    if not found:
+        known = [*FIGURES, *(full.rpartition(".")[2] for full in FIGURES)]
+        raise ConfigError(f"there is no figure {name!r}", hint=nearest(name, known))
+    return found
+
+
+def run(names: Sequence[str], settings: Settings) -> Iterator[tuple[str, list[Entry]]]:
+    """The entries of each figure, in the order asked for; several figures at a time where there are cores."""
+    workers = min(WORKERS, os.cpu_count() or 1, len(names))
+    if workers < 2:
+        for name in names:
+            yield name, FIGURES[name](settings)
+        return
+    with ProcessPoolExecutor(workers) as pool:
+        jobs = {name: pool.submit(FIGURES[name], settings) for name in sorted(names, key=_dearest_first)}
+        for name in names:
+            yield name, jobs[name].result()
+
+
+def _dearest_first(name: str) -> int:
+    short = name.rpartition(".")[2]
+    return DEAREST.index(short) if short in DEAREST else len(DEAREST)

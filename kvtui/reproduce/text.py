@@ -1,0 +1,69 @@
+"""Entries as a table, plain or in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import wrap
+
+from kvtui.reproduce.entry import Entry
+
+HEAD = ("figure", "paper", "ours", "deviation", "allowed", "")
+WIDTHS = (46, 12, 10, 11, 9, 0)
+VERDICTS = {True: "pass", False: "FAIL", None: "reported"}
+
+
+def row(entry: Entry) -> tuple[str, ...]:
+    """The cells of one entry."""
+    unit = " pp" if entry.unit == "pp" else "%"
+    deviation, allowed = entry.deviation, entry.tolerance
+    paper = _number(entry.paper)
+    if entry.low is not None and entry.high is not None:
+        paper = f"{_number(entry.low)}-{_number(entry.high)}"
+    verdict = "not here" if entry.ours is None else VERDICTS[entry.passed]
+    return (
+        entry.id,
+        paper,
+        _number(entry.ours),
+        "" if deviation is None else f"{deviation:+.2f}{unit}",
+        "" if allowed is None else "exact" if not allowed else f"{allowed:g}{unit}",
+        verdict,
+    )
+
+
+def heading() -> str:
+    """The first line of the plain table."""
+    return _line(HEAD)
+
+
+def lines(entries: Sequence[Entry]) -> list[str]:
+    """The plain rows of a figure; below them what is approximated."""
+    notes = dict.fromkeys(entry.note for entry in entries if entry.note)
+    told = [f"    {part}" for note in notes for part in wrap(note, 96)]
+    return [*(_line(row(entry)) for entry in entries), *told]
+
+
+def markdown(entries: Sequence[Entry]) -> str:
+    """A Markdown table with all that is known of each entry."""
+    head = ("figure", "paper", "ours", "deviation", "allowed", "result", "seeds", "source", "note")
+    rows = [(*row(e), ", ".join(map(str, e.seeds)), e.source, e.note) for e in entries]
+    table = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in table)
+
+
+def tally(entries: Sequence[Entry]) -> str:
+    """How many passed, in a sentence."""
+    judged = [entry.passed for entry in entries if entry.passed is not None]
+    rest = len(entries) - len(judged)
+    return f"{sum(judged)} of {len(judged)} judged figures within what is allowed, {rest} reported only."
+
+
+def _line(cells: Sequence[str]) -> str:
+    first, *rest = cells
+    padded = [f"{cell:>{width}}" for cell, width in zip(rest, WIDTHS[1:], strict=True)]
+    return f"{first:<{WIDTHS[0]}}{''.join(padded[:-1])}  {padded[-1]}".rstrip()
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "n/a"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

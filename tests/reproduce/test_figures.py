@@ -1,0 +1,119 @@
+"""What must come out of reproductions, on short runs and on the figures that cost little."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from kvtui.reproduce import batches, caches, shared, sizes, stalls, swapping
+from kvtui.reproduce.entry import Entry
+from kvtui.reproduce.paper import BLOCKS, SLOTS, watched
+from kvtui.reproduce.rates import latency
+from kvtui.reproduce.settings import SHAREGPT_FILE, Settings
+from kvtui.traces.published import LIMIT, alpaca, pairs_of, poisson, sharegpt
+from tests.cli.run import kvtui
+from tests.shared import SHARED, needs_shared
+
+REFERENCE = SHARED / "reference"
+
+
+def judged(entries: list[Entry]) -> dict[str, bool | None]:
+    return {entry.id: entry.passed for entry in entries if entry.passed is not None}
+
+
+def test_drawn_lengths_have_the_published_moments() -> None:
+    prompt, output = sharegpt(50_000, 1)
+    assert (prompt + output).max() < LIMIT
+    assert prompt.mean() == pytest.approx(161.3, rel=0.02)
+    assert output.mean() == pytest.approx(338.0, rel=0.01)
+    assert prompt.std() / prompt.mean() == pytest.approx(1.857, rel=0.02)
+    assert (output.astype(float) ** 2).mean() / output.mean() == pytest.approx(576.4, rel=0.02)
+    assert np.corrcoef(prompt, output)[0, 1] == pytest.approx(0.041, abs=0.02)
+    means = [column.mean() for column in alpaca(50_000, 1)]
+    assert means == pytest.approx([19.31, 58.45], rel=0.03)
+
+
+def test_arrivals_come_at_the_rate_asked_for() -> None:
+    load = poisson("a", alpaca, rate=5, seconds=2000, seed=3)
+    assert len(load) == pytest.approx(10_000, rel=0.03)
+    assert load.span_s < 2000
+
+
+@pytest.mark.parametrize("system", ["max", "pow2", "oracle"])
+def test_waste_adds_up_and_orca_holds_whole_regions(system: str) -> None:
+    load = poisson(system, sharegpt, rate=4, seconds=120, seed=0)
+    found = watched(system, load, start_s=30, until_s=120).result()
+    assert sum(found[:4]) == pytest.approx(100)
+    if system == "max":
+        assert found.batch == pytest.approx(BLOCKS // 128, abs=0.01)
+        assert found.external == pytest.approx(100 * (1 - 7 * LIMIT / SLOTS), abs=0.05)
+    if system == "oracle":
+        assert found.internal == 0
+
+
+def test_paging_keeps_nearly_all_memory_for_tokens() -> None:
+    load = poisson("vllm", sharegpt, rate=4, seconds=120, seed=0)
+    found = watched("vllm", load, start_s=60, until_s=120).result()
+    assert found.tokens > 95
+
+
+def test_cheap_figures_pass() -> None:
+    for figure in (sizes.table1, sizes.fp8, sizes.mla, sizes.page_groups, batches.forms, stalls.sarathi):
+        passed = judged(figure(Settings()))
+        assert passed, figure.__name__
+        assert all(passed.values()), passed
+
+
+def test_swapping_small_blocks_is_dear_and_large_ones_cheaper_than_computing() -> None:
+    times = [swapping.swap_s(size) for size in swapping.SIZES]
+    assert times == sorted(times, reverse=True)
+    assert times[0] > 5 * swapping.recompute_s() > 5 * times[-1]
+
+
+def test_beams_share_more_than_samples_and_more_of_them_more() -> None:
+    saved = [
+        shared.saved(alpaca, kind=kind, width=width, rate=10, seconds=9)
+        for kind, width in (("samples", 2), ("samples", 4), ("beams", 2), ("beams", 4))
+    ]
+    assert saved == sorted(saved)
+
+
+def test_a_faster_system_has_the_lower_latency() -> None:
+    load = poisson("a", sharegpt, rate=1.2, seconds=200, seed=0)
+    waits = [latency(system, load) for system in ("static", "max", "oracle", "vllm")]
+    assert waits == sorted(waits, reverse=True)
+
+
+def test_without_its_files_a_figure_says_what_it_needs() -> None:
+    entries = caches.mooncake(Settings())
+    assert all(entry.ours is None and entry.passed is None for entry in entries)
+    assert any("--data" in entry.note for entry in entries)
+
+
+def test_the_command_prints_a_list_of_figures() -> None:
+    answer = kvtui("reproduce", "table1", "--json")
+    entries = json.loads(answer.stdout)
+    assert [entry["id"].rpartition(".")[2] for entry in entries] == ["opt-13b", "opt-66b", "opt-175b"]
+    assert all(entry["pass"] for entry in entries)
+    assert kvtui("reproduce", "fig99").returncode == 2
+
+
+@needs_shared
+def test_real_lengths_are_taken_in_file_order_and_shuffled() -> None:
+    lengths = pairs_of(REFERENCE / SHAREGPT_FILE)
+    prompt, output = lengths(500, 0)
+    again, _ = lengths(500, 1)
+    assert sorted(prompt.tolist()) == sorted(again.tolist())
+    assert (prompt + output).max() < LIMIT
+
+
+@needs_shared
+@pytest.mark.parametrize("system", ["pow2", "oracle"])
+def test_the_paper_s_waste_comes_out_of_real_lengths(system: str) -> None:
+    lengths = pairs_of(REFERENCE / SHAREGPT_FILE)
+    paper, allowed = batches._FIG2[system]
+    found = batches.means(system, lengths, rate=4, start_s=300, until_s=900, seeds=batches.SEEDS)
+    for ours, value, most in zip(found, paper, allowed, strict=False):
+        assert ours == pytest.approx(value, abs=most)
