@@ -190,7 +190,8 @@ class Engine:
     def _begin_stretch(self) -> Stretch | None:
         """What can be done before the next full step, if anything."""
         scheduler = self.scheduler
-        left = scheduler.horizon() if self.clock is None else 0
+        told = self.observer is None or scheduler.leaps_observed
+        left = scheduler.horizon() if told and self.clock is None else 0
         if not left:
             return None
         if not self.manager.steady:

@@ -1,6 +1,7 @@
 """Scheduling where a decode is not just one more token a step: asynchronous, with drafts, by layer groups.
 
-What is computed is explicit for every running request, and every step is a full step.
+What is computed is explicit for every running request. A step in which anything happens but one token for
+everybody is a full step, and so is every step with drafts or with windows.
 
 Asynchronously each step is scheduled before the result of the one before is seen: a request whose known
 tokens are all scheduled goes on with placeholders for the tokens that are being generated. Its blocks can be
@@ -12,14 +13,17 @@ With drafts a request computes them behind its known tokens and takes back those
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from kvtui.memory.levels import Bought
 from kvtui.memory.protocol import MemoryManager
 from kvtui.plan import Plan
 from kvtui.request import Phase, Request
 from kvtui.rules import Rules, capped
 from kvtui.scheduler import Scheduler
 from kvtui.speculation import AcceptanceRate, DraftModel
+from kvtui.steady import go_on, steady_steps
 
 
 class Answer(NamedTuple):
@@ -35,6 +39,8 @@ class Answer(NamedTuple):
 class ExplicitScheduler(Scheduler):
     """The same passes; all running requests count as chunking, with `computed` ahead of what is known while
     something is in flight."""
+
+    leaps_observed = False
 
     def __init__(self, rules: Rules, manager: MemoryManager, drafter: DraftModel | None = None) -> None:
         super().__init__(rules, manager)
@@ -66,8 +72,30 @@ class ExplicitScheduler(Scheduler):
         """Slots filled by the running requests, shared ones counted for each."""
         return sum(self.manager.filled(r, r.computed) for r in self.running.values())
 
+    @property
+    def decode_context(self) -> int:
+        return sum([r.computed for r in self.running.values()]) + len(self.running)
+
     def horizon(self) -> int:
-        return 0
+        running, rules = self.running, self.rules
+        if not running or not self.manager.batched or self._speculation.tokens:
+            return 0
+        if len(running) > min(rules.token_budget, rules.batch_tokens) or not self._closed():
+            return 0
+        if [answer.request for answer in self._flight[-1]] != list(running.values()):
+            return 0
+        return steady_steps(running.values())
+
+    def _hot_keys(self, at: int) -> set[int]:
+        return {r.keys[at] for r in self.running.values() if r.registered <= at < len(r.keys)}
+
+    def leap(self, steps: int, bought: Bought) -> int:
+        done = go_on(self.running.values(), self.manager, steps, bought)
+        self._leapt(done)
+        return done
+
+    def end_decodes(self, also: Iterable[Request] = ()) -> Sequence[Request]:
+        return ()  # nobody ends in a leap
 
     def rest(self) -> None:
         self._flight.clear()
@@ -165,6 +193,7 @@ class ExplicitScheduler(Scheduler):
             self.waiting.remove(request)
             self.preempted_waiting -= 1
         request.move(Phase.FINISHED)
+        self.blocked = False
 
     # ---- the passes
 

@@ -6,10 +6,10 @@ alike and can be done many at a time (`leap`); all others are `full_step`s, whic
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
+from kvtui.finishes import Finishes
 from kvtui.memory.hits import Hits
 from kvtui.memory.levels import Bought
 from kvtui.memory.protocol import MemoryManager
@@ -22,6 +22,8 @@ from kvtui.waiting import queue_for
 
 class Scheduler:
     """The queues of one lane and the passes over them. Knows no time, only steps."""
+
+    leaps_observed = True  # whether an observer can be told of a leap
 
     def __init__(self, rules: Rules, manager: MemoryManager) -> None:
         self.rules = rules
@@ -38,10 +40,9 @@ class Scheduler:
         self._chunking: list[Request] = []  # running requests in mid-prompt, in batch order
         self._offsets = 0  # sum over the decodes of `offset`
         self._orders = 0
-        self._finishes: list[tuple[int, int, Request]] = []  # heap; stale entries are skipped
+        self._finishes = Finishes()
         self._watermark = rules.watermark_blocks(manager.blocks)
-        # The head was refused in the last full step, and nothing changed since.
-        self.blocked = False
+        self.blocked = False  # the head was refused in the last full step and nothing changed since
         self._wish: tuple[int, int] | None = None  # (block number, key) that would help the blocked head
         self._tried: tuple[Request, int] | None = None  # blocked head and its hit tokens
 
@@ -87,21 +88,24 @@ class Scheduler:
 
     def horizon(self) -> int:
         """Steps that can be done in one leap as far as the queues go; 0 = a full step is due."""
-        if not self.running or self._chunking:
+        if not self.running or self._chunking or not self._closed():
             return 0
-        if self.waiting and len(self.running) < self.rules.running_limit:
-            if not self.blocked:
-                return 0
-            if self._wish is not None and self._wish[1] in self.manager.hot_keys(self._wish[0]):
-                return 0
-            if self._tried is not None and self._tried[1] and not self.rules.release.count_at_admission:
-                return 0  # every look-up counts, and what it finds may shrink
-        finishes = self._finishes
-        while True:
-            finish, order, request = finishes[0]
-            if self.running.get(order) is request and request.finish == finish:
-                return finish - self.step + 1
-            heapq.heappop(finishes)
+        return self._finishes.first() - self.step + 1
+
+    def _closed(self) -> bool:
+        """Whether nobody can be admitted as long as all running requests just decode."""
+        if not self.waiting or len(self.running) >= self.rules.running_limit:
+            return True
+        if not self.blocked:
+            return False
+        if self._wish is not None and self._wish[1] in self._hot_keys(self._wish[0]):
+            return False
+        # Where every look-up counts, what it finds may shrink.
+        return self.rules.release.count_at_admission or self._tried is None or not self._tried[1]
+
+    def _hot_keys(self, at: int) -> set[int]:
+        """Keys of block number `at` that decodes may publish."""
+        return self.manager.hot_keys(at)
 
     # ---- requests come and go
 
@@ -132,10 +136,13 @@ class Scheduler:
     def leap(self, steps: int, bought: Bought) -> int:
         """Up to `steps` (at most `horizon()`) decode-only steps; returns how many memory sufficed for."""
         done = self.manager.advance(self.step, steps, bought)
-        self.step += done
-        if self._tried is not None and self.blocked and not self.rules.release.count_at_admission:
-            self._count(*self._tried, times=done)
+        self._leapt(done)
         return done
+
+    def _leapt(self, steps: int) -> None:
+        self.step += steps
+        if self._tried is not None and self.blocked and not self.rules.release.count_at_admission:
+            self._count(*self._tried, times=steps)
 
     def full_step(self) -> Plan:
         """One step by all the rules: the running pass, then the waiting pass."""
@@ -170,17 +177,9 @@ class Scheduler:
 
     def end_decodes(self, also: Iterable[Request] = ()) -> Sequence[Request]:
         """End those whose last token has appeared, and `also` others; in batch order."""
-        finishes, last = self._finishes, self.step - 1
-        ending = list(also)
-        while finishes and finishes[0][0] <= last:
-            finish, order, request = heapq.heappop(finishes)
-            if self.running.get(order) is request and request.finish == finish:
-                ending.append(request)
-        if ending:
-            if len(ending) > 1:
-                ending.sort(key=attrgetter("order"))
-            for request in ending:
-                self._end(request)
+        ending = sorted([*also, *self._finishes.take(self.step - 1)], key=attrgetter("order"))
+        for request in ending:
+            self._end(request)
             self.blocked = False
         return ending
 
@@ -382,14 +381,14 @@ class Scheduler:
         request.decode_from(step)
         self._offsets += request.offset
         self.manager.start(request)
-        heapq.heappush(self._finishes, (request.finish, request.order, request))
+        self._finishes.add(request)
 
     def _delay(self, request: Request) -> None:
         self.manager.stop(request)
         request.delay()
         self._offsets -= 1
         self.manager.start(request)
-        heapq.heappush(self._finishes, (request.finish, request.order, request))
+        self._finishes.add(request)
 
     def _end(self, request: Request) -> None:
         stored = request.stored(self.step)

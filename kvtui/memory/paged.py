@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from operator import attrgetter
 
 from kvtui.errors import ConfigError
 from kvtui.memory.byname import ByName, MemoryUsage, check_tables, usage_of
@@ -347,7 +348,7 @@ class PagedMemoryManager(ByName):
             full = []
         if chunks:
             by_chunk = dict(chunks)
-            for request in sorted([*full, *by_chunk], key=_order):
+            for request in sorted([*full, *by_chunk], key=attrgetter("order")):
                 if request in by_chunk:
                     self.register(request, request.computed, request.computed + by_chunk[request])
                 else:
@@ -382,10 +383,6 @@ class PagedMemoryManager(ByName):
     def check(self) -> None:
         """Assert that tables, references and the free queue agree."""
         check_tables(self.handles.values(), self.pool, self.block_size)
-
-
-def _order(request: Request) -> int:
-    return request.order
 
 
 def _batch_order(taker: tuple[Request, int]) -> int:
