@@ -72,6 +72,8 @@ class ModelSpec:
     verified: str
     moe: Experts | None = None
     checkpoint_bytes: int | None = None  # where it is not parameters x dtype
+    tied: bool = False  # whether input and output embedding are one matrix
+    aliases: tuple[str, ...] = ()  # other models of the same shape
     note: str = ""
 
     @property
@@ -88,6 +90,22 @@ class ModelSpec:
         """
         groups = (group for group in self.kv_groups if not (beyond_window and group.window))
         return kv_dtype_bytes * sum(group.kv_elements(tp) for group in groups)
+
+    @property
+    def read_share(self) -> float:
+        """Share of the weights that a step reads: all but the input embedding, of which it looks up rows."""
+        return 1.0 if self.tied else 1 - self.vocab * self.hidden / self.params_total
+
+    @property
+    def gated(self) -> bool:
+        """Whether an MLP has three matrices; two where three would be more than there are parameters."""
+        three = self.layers * 3 * self.hidden * self.intermediate + self.layers * self.attention_params
+        return self.moe is not None or three <= 1.02 * self.params_total
+
+    @property
+    def attention_params(self) -> int:
+        """Parameters of the projections of one attention layer with separate heads."""
+        return 2 * self.hidden * (self.heads + self.kv_heads) * self.head_dim
 
     def weight_bytes(self, dtype: str | None = None) -> int:
         """Bytes of the weights as published, or stored as `dtype` (a key of WEIGHT_BITS)."""
@@ -111,6 +129,8 @@ class Efficiency:
     kv_mbu: float
     attention_floor_us: float  # fixed part of decode attention, a layer
     allreduce_us: dict[str, float] | None  # small all-reduce by number of GPUs
+    gemm_mfu_fp4: float | None
+    l2_bytes: int
     source: str
 
 
@@ -142,6 +162,7 @@ class GpuSpec:
     efficiency: Efficiency
     source: str
     verified: str
+    fp4_flops: int | None = None
     note: str = ""
 
 
@@ -194,7 +215,8 @@ def _model(row: dict[str, Any]) -> ModelSpec:
     groups = tuple(KvGroup(**group) for group in row.pop("kv_groups"))
     moe = row.pop("moe", None)
     experts = Experts(moe["experts"], moe["top_k"], moe.get("moe_intermediate")) if moe else None
-    return ModelSpec(kv_groups=groups, moe=experts, **row)
+    aliases = tuple(row.pop("aliases", ()))
+    return ModelSpec(kv_groups=groups, moe=experts, aliases=aliases, **row)
 
 
 @cache

@@ -6,9 +6,12 @@ from dataclasses import dataclass, replace
 
 from kvtui.camera import Camera
 from kvtui.catalogue import GpuSpec, ModelSpec
+from kvtui.coefficients import DEFAULT_ENGINE
+from kvtui.coefficients import engine as engine_profile
 from kvtui.engine import Engine
 from kvtui.errors import ConfigError
 from kvtui.frame import Frame, LaneInfo
+from kvtui.kvtypes import element_bytes, token_bytes
 from kvtui.lanes import LaneSpec, named
 from kvtui.layers import layers_of, longest, slot_share
 from kvtui.measured import Backend, StepTimes
@@ -101,9 +104,11 @@ class Experiment:
     gpu: GpuSpec
     lanes: tuple[LaneSpec, ...] = DEFAULT_LANES
     slots: int | None = None  # KV slots of the pool
+    pool_from: str = ""  # who said how large the pool is, where it is not estimated
     max_len: int | None = None  # tokens of one request, prompt and answer
     utilization: float = UTILIZATION
     tp: int = 1
+    engine: str = DEFAULT_ENGINE  # whose step times, see `coefficients.engine`
     max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None
     chunked_prefill: bool = True
@@ -152,7 +157,8 @@ class Experiment:
             block_size=spec.block_size,
             utilization=self.utilization,
             tp=self.tp,
-            kv_dtype_bytes=spec.kv_dtype_bytes,
+            kv_dtype=spec.kv_dtype,
+            vllm=self.vllm,
         )
         left = sum(term.bytes for term in sized.terms)
         return (left // (spec.block_size * self._slot_bytes(spec)) - 1) * spec.block_size
@@ -228,8 +234,10 @@ class Experiment:
         """What was assumed to run the workload, beyond what its loader assumed."""
         limit, why = self._length_limit
         length = (f"maximum length {limit:,}: {why} (none was given)",) if why else ()
+        pool = (f"pool of {self.pool_slots(self.lanes[-1]):,} slots: by {self.pool_from}",)
+        given = pool if self.pool_from else ()
         device = self.backend.assumptions if self.backend is not None else ()
-        return (*length, *self._assumed_of_layers(), *device)
+        return (*length, *given, *self._assumed_of_layers(), *device)
 
     def _assumed_of_layers(self) -> tuple[str, ...]:
         said = []
@@ -268,7 +276,13 @@ class Experiment:
             self.rules,
             self.pool_slots(spec),
             self._slot_bytes(spec),
-            RooflineCost.of(self.model, self.gpu, tp=self.tp, kv_dtype_bytes=spec.kv_dtype_bytes),
+            RooflineCost.of(
+                self.model,
+                self.gpu,
+                tp=self.tp,
+                kv_dtype_bytes=element_bytes(self.model, spec.kv_dtype, tp=self.tp),
+                engine=engine_profile(self.engine),
+            ),
             until_ps=None if self.until_s is None else picoseconds(self.until_s),
             layers=self._layers(spec),
         )
@@ -286,7 +300,7 @@ class Experiment:
     def _slot_bytes(self, spec: LaneSpec) -> int:
         """Bytes of a slot on one GPU: of a token, or of what one group of layers stores of it."""
         part, whole = slot_share(self.model, self.tp) if spec.manager == "paged" else (1, 1)
-        return self.model.kv_bytes_per_token(kv_dtype_bytes=spec.kv_dtype_bytes, tp=self.tp) * part // whole
+        return token_bytes(self.model, spec.kv_dtype, tp=self.tp) * part // whole
 
     def _taken_bytes(self, spec: LaneSpec) -> int:
         """Bytes that a slot takes where the lane runs: a device may hold some of the layers only."""

@@ -8,11 +8,11 @@ from typing import Any
 from kvtui.catalogue import nearest
 from kvtui.errors import ConfigError
 from kvtui.groups.scheduler import PREEMPT
+from kvtui.kvtypes import KV_TYPES
 from kvtui.memory.contiguous import PLACEMENT, RESERVE
 
 MANAGERS = ("contiguous", "paged", "vllm-sosp", "orca", "static", "slots")
 PAGED = ("paged", "vllm-sosp")
-KV_DTYPES = {"auto": 2, "bf16": 2, "fp16": 2, "fp8": 1}
 LONGEST_NAME = 14  # characters: what a column of the table and a title of the screen hold
 BACKENDS = ("simulated", "torch")
 ON_OFF = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
@@ -30,7 +30,7 @@ SWITCHES = ("prefix_cache", "overlap", "pinned")
 CHOICES = {
     "reserve": RESERVE,
     "placement": PLACEMENT,
-    "kv_dtype": tuple(KV_DTYPES),
+    "kv_dtype": tuple(KV_TYPES),
     "preempt": PREEMPT,
     "backend": BACKENDS,
 }
@@ -47,7 +47,7 @@ class LaneSpec:
     reserve: str = "max"  # contiguous
     placement: str = "first-fit"  # contiguous
     prefix_cache: bool = True  # paged
-    kv_dtype: str = "auto"  # auto = the model's 16 bits
+    kv_dtype: str = "auto"  # auto = the model's 16 bits; see `kvtypes`
     preempt: str = "auto"  # vllm-sosp, see `GroupScheduler`
     link: float = 0.0  # vllm-sosp: GB/s between GPU and host; 0 = what the GPU's bus gives
     overlap: bool = False  # vllm-sosp: whether swapping runs beside a step
@@ -90,10 +90,6 @@ class LaneSpec:
     def measured(self) -> bool:
         """Whether its steps are carried out and not computed."""
         return self.backend != "simulated"
-
-    @property
-    def kv_dtype_bytes(self) -> int:
-        return KV_DTYPES[self.kv_dtype]
 
     @property
     def memory(self) -> str:

@@ -48,6 +48,7 @@ def _config(experiment: Experiment) -> dict[str, Any]:
         "model": experiment.model.id,
         "gpu": experiment.gpu.id,
         "tensor_parallel": experiment.tp,
+        "engine": experiment.engine,
         "time": experiment.label,
         "device": None if experiment.backend is None else experiment.backend.device_label,
         "max_len": rules.max_model_len,

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from kvtui.catalogue import GpuSpec, ModelSpec
 from kvtui.errors import ConfigError, DoesNotFit
+from kvtui.kvtypes import token_bytes
+from kvtui.rules import NEWEST, release
 
 GIB = 2**30
 
@@ -68,6 +70,20 @@ class Pool:
         return bool(self.left_out)
 
 
+def default_utilization(vllm: str) -> float:
+    """`gpu_memory_utilization` of a vLLM release that is not told otherwise."""
+    return 0.92 if _minor(vllm) >= 20 else 0.9
+
+
+def _counts_graphs(vllm: str) -> bool:
+    """Whether a release takes an estimate for CUDA graphs off the pool."""
+    return _minor(vllm) >= 20
+
+
+def _minor(vllm: str) -> int:
+    return int(release(vllm).name.split(".")[1])
+
+
 def batch_limits(gpu: GpuSpec) -> BatchLimits:
     """Defaults of vLLM's server by GPU memory (vLLM 0.32; the A100 counts as small)."""
     if gpu.memory_bytes >= 160 * GIB:
@@ -85,17 +101,21 @@ def pool(
     utilization: float = UTILIZATION,
     tp: int = 1,
     dtype: str | None = None,
-    kv_dtype_bytes: int = 2,
+    kv_dtype: str = "auto",
     limits: BatchLimits | None = None,
+    vllm: str = NEWEST,
 ) -> Pool:
-    """KV pool of one of `tp` GPUs that share `model` stored as `dtype` (default: as published).
+    """KV pool of one of `tp` GPUs that share `model` stored as `dtype` (default: as published), KV as
+    `kv_dtype`, by what a vLLM release takes off.
 
     Raises DoesNotFit with the shortfall when not even one usable block is left, ConfigError for an option
     that makes no sense.
     """
     _check(block_size=block_size, utilization=utilization, tp=tp)
-    block_bytes = block_size * model.kv_bytes_per_token(kv_dtype_bytes=kv_dtype_bytes, tp=tp)
-    terms = _terms(model, gpu, utilization, tp, dtype, limits or batch_limits(gpu))
+    block_bytes = block_size * token_bytes(model, kv_dtype, tp=tp)
+    if not block_bytes:
+        raise ConfigError(f"no layer of {model.label} keeps K and V")
+    terms = _terms(model, gpu, utilization, tp, dtype, limits or batch_limits(gpu), _counts_graphs(vllm))
     left = sum(term.bytes for term in terms)
     blocks = left // block_bytes - 1
     if blocks < 1:
@@ -113,21 +133,29 @@ def _check(*, block_size: int, utilization: float, tp: int) -> None:
 
 
 def _terms(
-    model: ModelSpec, gpu: GpuSpec, utilization: float, tp: int, dtype: str | None, limits: BatchLimits
+    model: ModelSpec,
+    gpu: GpuSpec,
+    utilization: float,
+    tp: int,
+    dtype: str | None,
+    limits: BatchLimits,
+    graphs_count: bool,
 ) -> tuple[Term, ...]:
     requested = ceil(gpu.memory_bytes * utilization)
     weights = -(-model.weight_bytes(dtype) // tp)
     rotary = model.max_positions * model.head_dim * _ACTIVATION_BYTES
     graphs = _CAPTURED_GRAPHS * model.layers * _GRAPH_LAYER_BYTES
     context = _COMMUNICATION_BYTES if tp > 1 else _CONTEXT_BYTES
-    return (
+    terms = (
         Term("memory it may use", requested, f"{utilization:g} of what the driver of a {gpu.label} reports"),
         Term("weights", -weights, "parameters of the catalogue"),
         Term("rotary table", -rotary, "positions x head size"),
         Term("activations", -_activations(model, limits), f"estimated for {limits.tokens:,} tokens a step"),
-        Term("CUDA graphs", -graphs, "estimated from the number of layers"),
         Term("context and libraries", -context, "as seen in logs"),
     )
+    if not graphs_count:
+        return terms
+    return (*terms, Term("CUDA graphs", -graphs, "estimated from the number of layers"))
 
 
 def _activations(model: ModelSpec, limits: BatchLimits) -> int:

@@ -7,12 +7,15 @@ import click
 from kvtui import __version__
 from kvtui.cli.attach import attach
 from kvtui.cli.browse import browse
+from kvtui.cli.capacity import capacity
 from kvtui.cli.commands import decisions, gpus, models, trace, workloads
 from kvtui.cli.demo import demo
 from kvtui.cli.record import record
 from kvtui.cli.replay import replay
 from kvtui.cli.reproduce import reproduce
 from kvtui.cli.run import run
+from kvtui.cli.steptime import steptime
+from kvtui.cli.sweep import sweep
 from kvtui.cli.topics import explain
 from kvtui.cli.traces import anonymise, convert, synth
 
@@ -35,7 +38,6 @@ class DefaultGroup(click.Group):
 @click.group(
     cls=DefaultGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="A trace named like a command opens as ./NAME. Shell completion: see README.md.",
 )
 @click.version_option(__version__, prog_name="kvtui", message="%(prog)s %(version)s")
 def app() -> None:
@@ -45,7 +47,6 @@ def app() -> None:
     kvtui                            the bundled chat workload, side by side
     kvtui TRACE                      your own trace (Azure, BurstGPT, Mooncake, CSV, JSON Lines, ...)
     kvtui TRACE --headless           the comparison as a table; add --json for data
-    kvtui --lane contiguous:pow2 --lane paged:block_size=32 --gpu h100-sxm
     """
 
 
@@ -56,11 +57,14 @@ for command in (
     browse,
     attach,
     record,
+    capacity,
+    sweep,
     trace,
     workloads,
     models,
     gpus,
     reproduce,
+    steptime,
     decisions,
     explain,
 ):

@@ -6,13 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kvtui import catalogue
+from kvtui import serverlog
+from kvtui.catalogue import ModelSpec
 from kvtui.cli.device import on_device
 from kvtui.cli.progress import Progress
 from kvtui.cli.traceoptions import loading
 from kvtui.errors import ConfigError
 from kvtui.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
+from kvtui.kvtypes import token_bytes
 from kvtui.lanes import LaneSpec
+from kvtui.layers import slot_share
+from kvtui.names import gpu_named, model_named
 from kvtui.rules import NEWEST
 from kvtui.sizing import UTILIZATION
 from kvtui.traces import load
@@ -37,15 +41,26 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
     if blocks is not None and blocks < 1:
         raise ConfigError(f"a pool of {blocks} blocks holds nothing", hint="give --blocks at least 1")
     utilization = options["utilization"]
+    model = model_named(options["model"] or DEFAULT_MODEL)
+    lanes = lanes_of(options["lanes"], block_size, backend=options.get("backend", "simulated"))
+    slots, log = None if blocks is None else blocks * block_size, options["from_log"]
+    if log is not None:
+        if slots is not None:
+            raise ConfigError(
+                "--blocks and --from-log both say how large the pool is", hint="give one of them"
+            )
+        slots = slots_of_log(log, model, lanes[-1], tp=options["tp"])
     experiment = Experiment(
         workload,
-        catalogue.model(options["model"] or DEFAULT_MODEL),
-        catalogue.gpu(options["gpu"] or DEFAULT_GPU),
-        lanes_of(options["lanes"], block_size, backend=options.get("backend", "simulated")),
-        slots=None if blocks is None else blocks * block_size,
+        model,
+        gpu_named(options["gpu"] or DEFAULT_GPU),
+        lanes,
+        slots=slots,
+        pool_from="" if log is None else f"the log {Path(log).name}",
         max_len=options["max_len"],
         utilization=UTILIZATION if utilization is None else utilization,
         tp=options["tp"],
+        engine=options["engine"],
         max_num_seqs=options["max_num_seqs"],
         max_num_batched_tokens=options["max_num_batched_tokens"],
         chunked_prefill=not options["no_chunked_prefill"],
@@ -74,6 +89,17 @@ def _drafting(options: dict[str, Any]) -> dict[str, Any]:
     if acceptance is not None:
         said["acceptance"] = _shares(acceptance)
     return said
+
+
+def slots_of_log(path: str, model: ModelSpec, lane: LaneSpec, *, tp: int) -> int:
+    """Slots of 16 bits that a server's log says there are, if it stores KV as `lane` does."""
+    each, plain = (token_bytes(model, kind, tp=tp) for kind in (lane.kv_dtype, "auto"))
+    several = len({group.kind for group in model.kv_groups}) > 1
+    part, whole = slot_share(model, tp)  # of a token, where layers have blocks of their own
+    tokens = serverlog.read(path).usable_tokens(
+        block_size=lane.block_size, token_bytes=each * part // whole, hybrid=several
+    )
+    return -(-tokens * each // plain)
 
 
 def _shares(text: str) -> tuple[float, ...]:
@@ -121,6 +147,13 @@ def with_sequences(workload: Workload, *, samples: int | None, beams: int | None
     if beams is not None:
         workload = replace(workload, beams=np.full(len(workload), beams, np.int64))
     return workload
+
+
+def source_of(source: str) -> Workload:
+    """A whole trace by its bundled name or its path."""
+    if source in bundled() and not Path(source).exists():
+        return load(str(path_of(source)))
+    return load(source, progress=Progress("reading").bytes)
 
 
 def printable(name: str) -> str:

@@ -93,7 +93,7 @@ def gpus() -> None:
         click.echo(f"{g.id:<16}{g.name:<28}{memory:>10}{speed:>14}{flops:>14}  {g.verified}")
 
 
-@click.command()
+@click.command(hidden=True)  # for comparing with recordings of vLLM
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("trace_file", metavar="TRACE", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A new .jsonl[.gz]")

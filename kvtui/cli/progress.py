@@ -24,9 +24,9 @@ class Progress:
         self._due = self._start + DELAY if sys.stderr.isatty() else float("inf")
         self._shown = False
 
-    def show(self, name: str, done: int) -> None:
-        """So many requests of a lane are done."""
-        self._write(name, done, self._total, f"{done:,} of {self._total:,} requests")
+    def show(self, name: str, done: int, *, unit: str = "requests") -> None:
+        """So many requests of a lane are done, or whatever else is counted."""
+        self._write(name, done, self._total, f"{done:,} of {self._total:,} {unit}")
 
     def bytes(self, done: int, total: int) -> None:
         """So much of a file is read; the line goes when it is."""

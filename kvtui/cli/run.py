@@ -36,14 +36,24 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     "paged[:block_size=N,prefix_cache=off,kv_dtype=fp8], vllm-sosp[:auto|swap|recompute], "
     "orca[:max|pow2|oracle], static[:N], slots[:N]. Default: contiguous and paged.",
 )
-@click.option("--model", default=None, metavar="ID", help="Model of the catalogue (llama-3.1-8b).")
+@click.option(
+    "--model", default=None, metavar="ID", help="Model of the catalogue (llama-3.1-8b), or its config.json."
+)
 @click.option("--gpu", default=None, metavar="ID", help="GPU of the catalogue (a10g).")
 @click.option(
     "--tp", default=1, show_default=True, type=click.IntRange(1), help="GPUs the model is split over."
 )
 @click.option(
+    "--engine",
+    default="vllm",
+    show_default=True,
+    metavar="NAME",
+    help="Whose step times: vllm, vllm-2023, trtllm, sglang, or a file of kvtui steptime --fit.",
+)
+@click.option(
     "--blocks", type=click.IntRange(max=MOST_BLOCKS), metavar="N", help="Pool of N blocks, whatever the GPU."
 )
+@click.option("--from-log", metavar="FILE", help="Pool of the size that this server's log says it has.")
 @click.option(
     "--block-size", default=16, show_default=True, type=int, metavar="N", help="Tokens a block, all lanes."
 )
@@ -117,6 +127,8 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 def run(**options: Any) -> int:
     """Replay TRACE (a file, - for standard input, or a bundled workload) on all lanes.
+
+    A trace named like a command opens as ./NAME.
 
     \b
     kvtui run chat

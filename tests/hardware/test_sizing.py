@@ -84,7 +84,7 @@ def test_fewer_bits_and_smaller_batches_leave_more_room() -> None:
     plain = pool(LLAMA, gpu("a10g")).blocks
     assert pool(LLAMA, gpu("a10g"), dtype="fp8").blocks > plain
     assert pool(LLAMA, gpu("a10g"), limits=BatchLimits(512, 64)).blocks > plain
-    assert pool(LLAMA, gpu("a10g"), kv_dtype_bytes=1).blocks > 2 * plain - 5
+    assert pool(LLAMA, gpu("a10g"), kv_dtype="fp8").blocks > 2 * plain - 5
 
 
 def test_limits_by_memory() -> None:

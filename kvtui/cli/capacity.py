@@ -1,0 +1,146 @@
+"""`kvtui capacity`: the KV pool of a model on a GPU, and how many requests it holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from kvtui.cli.types import Positive
+
+GIB = 2**30
+
+
+@click.command()
+@click.argument("trace", required=False)
+@click.option("--model", default=None, metavar="ID", help="Model of the catalogue, or its config.json.")
+@click.option("--gpu", default=None, metavar="ID", help="GPU of the catalogue.")
+@click.option("--tp", default=1, show_default=True, type=click.IntRange(1), help="GPUs that share the model.")
+@click.option("--gpu-memory-utilization", "utilization", type=float, help="Share of the GPU; vLLM's default.")
+@click.option("--block-size", default=16, show_default=True, type=click.IntRange(1), help="Tokens a block.")
+@click.option("--dtype", metavar="TYPE", help="Store the weights as this type.")
+@click.option(
+    "--kv-dtype",
+    default="auto",
+    show_default=True,
+    metavar="TYPE",
+    help="bf16, fp8, int8_per_token_head, int4_per_token_head, fp8_ds_mla, ...",
+)
+@click.option("--max-num-seqs", type=click.IntRange(1), metavar="N", help="Requests at once at most.")
+@click.option("--max-num-batched-tokens", type=click.IntRange(1), metavar="N", help="Token budget of a step.")
+@click.option("--vllm", metavar="RELEASE", help="Defaults of this release (the newest).")
+@click.option("--engine", default="vllm", show_default=True, metavar="NAME", help="Whose step times.")
+@click.option("--from-log", metavar="FILE", help="Take the pool from this server's log.")
+@click.option("--length", "lengths", multiple=True, type=click.IntRange(1), help="Tokens of a request.")
+@click.option("--price", type=Positive(zero=True), metavar="USD", help="Of one GPU for an hour.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def capacity(as_json: bool, **options: Any) -> None:
+    """How large the KV pool is, how many requests it holds, and what a token of them takes and costs.
+
+    \b
+    kvtui capacity --model llama-3.1-8b --gpu h100-sxm
+    kvtui capacity my-trace.csv --model ./config.json --gpu l40s --tp 2 --length 8192
+    kvtui capacity --from-log vllm.log --model llama-3.1-8b --gpu a100-80 --json
+    """
+    from kvtui.capacity import capacity as answer
+
+    report = answer(question_of(options), lengths=options["lengths"], trace=_lengths(options["trace"]))
+    click.echo(json.dumps(report, indent=2) if as_json else render(report))
+
+
+def question_of(options: dict[str, Any]) -> Any:
+    """The question that the options ask."""
+    from kvtui import serverlog
+    from kvtui.capacity import Question
+    from kvtui.experiment import DEFAULT_GPU, DEFAULT_MODEL
+    from kvtui.kvtypes import kv_type
+    from kvtui.names import gpu_named, model_named
+    from kvtui.rules import NEWEST
+
+    return Question(
+        model_named(options["model"] or DEFAULT_MODEL),
+        gpu_named(options["gpu"] or DEFAULT_GPU),
+        tp=options["tp"],
+        utilization=options["utilization"],
+        block_size=options["block_size"],
+        dtype=options["dtype"],
+        kv_dtype=kv_type(options["kv_dtype"]),
+        max_num_seqs=options["max_num_seqs"],
+        max_num_batched_tokens=options["max_num_batched_tokens"],
+        vllm=options["vllm"] or NEWEST,
+        engine=options["engine"],
+        log=serverlog.read(options["from_log"]) if options["from_log"] else None,
+        price=options["price"],
+    )
+
+
+def _lengths(source: str | None) -> dict[str, int] | None:
+    """Lengths of a trace's requests, prompt and answer."""
+    if source is None:
+        return None
+    import numpy as np
+
+    from kvtui.cli.build import source_of
+
+    workload = source_of(source)
+    totals = workload.prompt + workload.output
+    return {
+        "mean": round(float(totals.mean())),
+        "p50": int(np.percentile(totals, 50)),
+        "p99": int(np.percentile(totals, 99)),
+        "longest": int(totals.max()),
+    }
+
+
+def render(report: dict[str, Any]) -> str:
+    """The report as text."""
+    pool, kv, model = report["pool"], report["kv"], report["model"]
+    gpus = (
+        report["gpu"]["name"]
+        if report["tensor_parallel"] == 1
+        else (f"{report['tensor_parallel']} x {report['gpu']['name']}")
+    )
+    lines = [f"{model['id']} ({model['dtype']}) on {gpus}, vLLM {report['vllm']}", ""]
+    lines += [f"  {t['name']:<28}{t['bytes'] / GIB:>+10.2f} GiB  {t['how']}" for t in pool["terms"]]
+    lines += [f"  log: {line}" for line in pool["log_lines"]]
+    bound = " at most (upper bound)" if pool["upper_bound"] else ""
+    lines += [
+        f"  {'KV pool of each GPU':<28}{pool['bytes'] / GIB:>10.2f} GiB{bound}, {pool['label']}",
+        *(f"  left out: {text}" for text in pool["left_out"]),
+        "",
+        f"  {kv['bytes_per_token']:,} bytes a token ({kv['dtype']}), {kv['block_size']} tokens a block",
+        f"  {pool['num_gpu_blocks']:,} blocks, all but one usable: {pool['tokens']:,} tokens",
+        "",
+        f"  {'requests of':<20}{'fit':>8}{'running':>9}{'each token':>13}{'tokens/s':>11}{'$ a million':>13}",
+    ]
+    lines += [_line(row) for row in report["fits"]]
+    error = next((row["error"] for row in report["fits"] if row.get("error")), None)
+    lines += ["", _remark(error), _price(report["price"])]
+    return "\n".join(lines)
+
+
+def _line(row: dict[str, Any]) -> str:
+    if row["tpot_s"] is None:
+        return f"  {row['name']:<20}{row['requests']:>8,}{row['running']:>9,}"
+    usd = "n/a" if row["usd_per_million"] is None else f"{row['usd_per_million']:.2f}"
+    return (
+        f"  {row['name']:<20}{row['requests']:>8,}{row['running']:>9,}{1000 * row['tpot_s']:>10.1f} ms"
+        f"{row['output_tokens_per_s']:>11,.0f}{usd:>13}"
+    )
+
+
+def _remark(error: dict[str, Any] | None) -> str:
+    if error is None:
+        return "Times are predicted; nobody has measured how far off they are for this engine."
+    how = "held out of the fit" if error["held_out"] else "that were fitted"
+    return (
+        f"Times are predicted: on {error['n']:,} measurements {how} the error was {error['median_pct']:.0f} %"
+        f" (median), {error['p90_pct']:.0f} % (p90)."
+    )
+
+
+def _price(price: dict[str, Any] | None) -> str:
+    if price is None:
+        return "No price is known for this GPU: --price gives one."
+    return f"${price['usd_per_gpu_hour']:g} a GPU hour ({price['source']}); --price sets yours."

@@ -1,0 +1,138 @@
+"""What a sweep says: the cells that nothing beats, the one to take, and its options for vLLM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import ceil, inf
+from typing import Any
+
+from kvtui import __version__
+from kvtui.sweep.cell import Cell, Result
+from kvtui.sweep.grid import AXES
+
+SCHEMA = 1
+ATTAINMENT = 0.99  # share of requests that have to keep the limits
+_FLAGS = {
+    "tp": "--tensor-parallel-size",
+    "utilization": "--gpu-memory-utilization",
+    "block_size": "--block-size",
+    "kv_dtype": "--kv-cache-dtype",
+    "max_num_seqs": "--max-num-seqs",
+    "max_num_batched_tokens": "--max-num-batched-tokens",
+    "max_len": "--max-model-len",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A finished sweep, best first."""
+
+    cells: tuple[tuple[Cell, Result], ...]
+    pareto: frozenset[str]  # keys
+    best: str | None  # key
+    kept: bool  # whether the best one keeps the limits
+    attainment: float
+    load_rps: float | None
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """The settings in which cells differ."""
+        return tuple(name for name in AXES if len({getattr(cell, name) for cell, _ in self.cells}) > 1)
+
+
+def answer(
+    cells: Sequence[tuple[Cell, Result]], *, attainment: float = ATTAINMENT, load_rps: float | None = None
+) -> Answer:
+    """Order and judge. A cell is beaten by one that is no dearer, no slower and no less reliable."""
+    done = [(c, r) for c, r in cells if r["status"] == "done"]
+    pareto = frozenset(c.key for c, r in done if not any(_beats(_goals(o, q), _goals(c, r)) for o, q in done))
+    keeping = [(c, r) for c, r in done if (r["slo_attainment"] or 0) >= attainment]
+    best = min(keeping, key=lambda x: _rank(*x), default=None)
+    if best is None and done:
+        best = min(done, key=lambda x: (-(x[1]["slo_attainment"] or 0), *_rank(*x)))
+    ordered = sorted(
+        cells,
+        key=lambda x: (
+            x[1]["status"] != "done",
+            -min(x[1].get("slo_attainment") or 0, attainment),
+            _rank(*x) if x[1]["status"] == "done" else (),
+            x[0].key,
+        ),
+    )
+    return Answer(tuple(ordered), pareto, best and best[0].key, bool(keeping), attainment, load_rps)
+
+
+def price_of(cell: Cell, result: Result) -> float:
+    """Dollars for a million tokens; without a price GPU seconds for one, which orders the same way."""
+    if result["usd_per_million"] is not None:
+        return float(result["usd_per_million"])
+    speed = result["output_tokens_per_s"]
+    return cell.tp / speed if speed else inf
+
+
+def on_what(cell: Cell) -> str:
+    """The GPUs of a cell."""
+    return cell.gpu if cell.tp == 1 else f"{cell.tp} x {cell.gpu}"
+
+
+def vllm_flags(cell: Cell) -> str:
+    """The options that give a server these settings; what vLLM takes by itself is left out."""
+    values = {name: getattr(cell, name) for name in _FLAGS}
+    parts = [
+        f"{_FLAGS[name]} {value:g}" if isinstance(value, float) else f"{_FLAGS[name]} {value}"
+        for name, value in values.items()
+        if value is not None and (name, value) not in (("tp", 1), ("kv_dtype", "auto"))
+    ]
+    return " ".join(parts)
+
+
+def gpus_for(cell: Cell, result: Result, load_rps: float | None, attainment: float) -> int | None:
+    """GPUs for so many requests a second, in whole replicas; None where this cell does not keep the limits.
+
+    A replica is counted with the good requests a second it had here, at the rate of this trace.
+    """
+    if load_rps is None or result["status"] != "done" or not result["goodput_rps"]:
+        return None
+    if (result["slo_attainment"] or 0) < attainment:
+        return None
+    return ceil(load_rps / float(result["goodput_rps"])) * cell.tp
+
+
+def report(found: Answer) -> dict[str, Any]:
+    """As JSON, schema 1: keys are added, never renamed."""
+    best = next(((c, r) for c, r in found.cells if c.key == found.best), None)
+    return {
+        "schema": SCHEMA,
+        "kvtui": __version__,
+        "attainment_wanted": found.attainment,
+        "load_rps": found.load_rps,
+        "cells": [
+            {
+                "key": cell.key,
+                "settings": asdict(cell),
+                "pareto": cell.key in found.pareto,
+                "gpus_for_load": gpus_for(cell, result, found.load_rps, found.attainment),
+                **result,
+            }
+            for cell, result in found.cells
+        ],
+        "recommended": best
+        and {"key": best[0].key, "keeps_slo": found.kept, "vllm_flags": vllm_flags(best[0])},
+        "failed": [c.key for c, r in found.cells if r["status"] == "failed"],
+    }
+
+
+def _goals(cell: Cell, result: Result) -> tuple[float, ...]:
+    """Smaller is better in each."""
+    e2e = result["e2e_s"]["p99"]
+    return price_of(cell, result), inf if e2e is None else e2e, -(result["slo_attainment"] or 0.0)
+
+
+def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+
+def _rank(cell: Cell, result: Result) -> tuple[float, ...]:
+    price, e2e, good = _goals(cell, result)
+    return price, e2e, good

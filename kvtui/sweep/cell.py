@@ -1,0 +1,166 @@
+"""One cell of a sweep: settings in, figures out. Runs in whatever process an executor has."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+from json import dumps
+from typing import Any
+
+import numpy as np
+
+from kvtui import __version__, money
+from kvtui.counters import CounterReader
+from kvtui.errors import ConfigError, DoesNotFit, KvtuiError
+from kvtui.experiment import Experiment, Lane
+from kvtui.lanes import LaneSpec
+from kvtui.names import gpu_named, model_named
+from kvtui.predict import expected_error
+from kvtui.rules import NEWEST
+from kvtui.traces import load
+from kvtui.traces.synthetic import bundled, path_of
+from kvtui.traces.workload import Workload
+from kvtui.units import PS_PER_NS, PS_PER_S, seconds
+
+Result = dict[str, Any]
+DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Slo:
+    """What a request must keep to count as good, in seconds; None = anything will do."""
+
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+    e2e_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """All that a run depends on, in plain values. The trace is a path that every worker can read."""
+
+    trace: str
+    trace_sha256: str
+    model: str
+    gpu: str
+    manager: str = "paged"  # as --lane has it
+    tp: int = 1
+    block_size: int = 16
+    kv_dtype: str = "auto"
+    utilization: float = 0.92
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    max_len: int | None = None
+    engine: str = "vllm"
+    vllm: str = NEWEST
+    limit: int | None = None  # requests of the trace
+    scale_rate: float | None = None
+    until_s: float | None = None
+    price: float | None = None  # of one GPU for an hour
+    slo: Slo = Slo()
+
+    @property
+    def key(self) -> str:
+        """Names the cell in a ledger: the same settings under the same version of kvtui."""
+        text = dumps([asdict(self), __version__], sort_keys=True)
+        return sha256(text.encode()).hexdigest()[:24]
+
+
+def run_cell(cell: Cell) -> Result:
+    """Figures of one cell, "status" first: done, refused (with the reason) or failed (a fault of kvtui's)."""
+    try:
+        return {"status": "done", **_figures(cell)}
+    except KvtuiError as error:
+        kind = "does not fit" if isinstance(error, DoesNotFit) else "refused"
+        return {"status": kind, "reason": error.message}
+    except Exception as error:
+        return {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
+
+
+@lru_cache(maxsize=2)
+def _workload(trace: str, limit: int | None, scale_rate: float | None) -> Workload:
+    path = str(path_of(trace)) if trace in bundled() else trace
+    return load(path, limit=limit, scale_rate=scale_rate)
+
+
+def experiment_of(cell: Cell) -> Experiment:
+    """The run that a cell stands for. Raises ConfigError where the trace is another one here."""
+    workload = _workload(cell.trace, cell.limit, cell.scale_rate)
+    if workload.sha256 != cell.trace_sha256:
+        raise ConfigError(f"{cell.trace} is another file here than where the sweep was started")
+    lane = LaneSpec.parse(cell.manager, default=LaneSpec("", block_size=cell.block_size))
+    return Experiment(
+        workload,
+        model_named(cell.model),
+        gpu_named(cell.gpu),
+        (replace(lane, kv_dtype=cell.kv_dtype),),
+        tp=cell.tp,
+        utilization=cell.utilization,
+        max_num_seqs=cell.max_num_seqs,
+        max_num_batched_tokens=cell.max_num_batched_tokens,
+        max_len=cell.max_len,
+        engine=cell.engine,
+        vllm=cell.vllm,
+        until_s=cell.until_s,
+    )
+
+
+def _figures(cell: Cell) -> Result:
+    experiment = experiment_of(cell)
+    (lane,) = experiment.build(watched=False)
+    lane.run()
+    counters = CounterReader(lane.engine).read()
+    good = good_requests(lane, cell.slo)
+    span = seconds(lane.now_ps)
+    split = counters.split_mean
+    rate = money.rate(experiment.gpu, cell.price)
+    wasted = split.reserved + split.internal + split.external + split.tail
+    usd = money.usd_per_million(rate, gpus=cell.tp, tokens_per_s=counters.output_tokens_per_s)
+    month = money.waste_usd_per_month(rate, gpus=cell.tp, share=wasted / 100)
+    errors = {
+        name: expected_error(cell.engine, experiment.model, quantity)
+        for name, quantity in (("tpot", "each token"), ("ttft", "first token"))
+    }
+    return {
+        "pool_tokens": lane.info.pool_tokens,
+        "requests": counters.finished + counters.rejected + counters.unfinished,
+        "finished": counters.finished,
+        "rejected": counters.rejected,
+        "preemptions": counters.preemptions,
+        "batch_mean": _round(counters.batch_mean),
+        "batch_peak": counters.batch_peak,
+        "wasted_pct": _round(wasted),
+        "ttft_s": {k: _round(v) for k, v in counters.ttft._asdict().items()},
+        "tpot_s": {k: _round(v) for k, v in counters.tpot._asdict().items()},
+        "e2e_s": {k: _round(v) for k, v in counters.e2e._asdict().items()},
+        "output_tokens_per_s": _round(counters.output_tokens_per_s),
+        "requests_per_s": _round(counters.requests_per_s),
+        "slo_attainment": _round(good / len(experiment.workload)) if len(experiment.workload) else None,
+        "goodput_rps": _round(good / span) if span else None,
+        "time_s": _round(span),
+        "usd_per_million": _round(usd),
+        "waste_usd_per_month": _round(month),
+        "price": rate and rate.report(),
+        "expected_error": {name: error and error.report() for name, error in errors.items()},
+    }
+
+
+def good_requests(lane: Lane, slo: Slo) -> int:
+    """Requests that have ended and kept every limit. A request that was refused is not good."""
+    results, workload = lane.engine.results, lane.engine.workload
+    finish = np.array(results.finish, np.int64)
+    first = np.array(results.first_token, np.int64)
+    arrival = workload.arrival_ns * PS_PER_NS
+    good = finish >= 0
+    if slo.ttft_s is not None:
+        good &= (first >= 0) & (first - arrival <= slo.ttft_s * PS_PER_S)
+    if slo.e2e_s is not None:
+        good &= finish - arrival <= slo.e2e_s * PS_PER_S
+    if slo.tpot_s is not None:
+        good &= finish - first <= slo.tpot_s * PS_PER_S * np.maximum(workload.output - 1, 1)
+    return int(good.sum())
+
+
+def _round(value: float | int | None) -> float | int | None:
+    return value if value is None or isinstance(value, int) else round(float(value), DIGITS)

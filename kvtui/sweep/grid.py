@@ -1,0 +1,81 @@
+"""A grid of settings: every combination of the values that were asked for is a cell."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from kvtui.catalogue import nearest
+from kvtui.errors import ConfigError
+from kvtui.sweep.cell import Cell, Slo
+
+AXES = (
+    *("model", "gpu", "tp", "manager", "block_size", "kv_dtype", "utilization", "max_num_seqs"),
+    *("max_num_batched_tokens", "max_len", "engine", "vllm", "scale_rate"),
+)
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("model", "gpu", "manager", "kv_dtype", "engine", "vllm"), str),
+    **dict.fromkeys(("utilization", "scale_rate"), float),
+    **dict.fromkeys(("tp", "block_size", "max_num_seqs", "max_num_batched_tokens", "max_len"), int),
+}
+MOST = 100_000  # cells
+
+
+def expand(fixed: Mapping[str, Any], axes: Mapping[str, Sequence[Any]]) -> list[Cell]:
+    """Every combination, the last axis fastest; the same cell comes once. Raises ConfigError."""
+    names = [name for name in AXES if axes.get(name)]
+    count = 1
+    for name in names:
+        count *= len(axes[name])
+    if count > MOST:
+        raise ConfigError(
+            f"{count:,} cells are more than the {MOST:,} of a sweep", hint="fewer values an axis"
+        )
+    cells = [
+        Cell(**{**fixed, **dict(zip(names, values, strict=True))})
+        for values in product(*(axes[name] for name in names))
+    ]
+    return list(dict.fromkeys(cells))
+
+
+def values(name: str, text: str) -> tuple[Any, ...]:
+    """The values of an axis from "16,32,64". Raises ConfigError for what is not of its kind."""
+    kind = _KINDS[name]
+    parts = [part.strip() for part in text.split(";" if ";" in text else ",") if part.strip()]
+    try:
+        found = tuple(dict.fromkeys(kind(part) for part in parts))
+    except ValueError:
+        raise ConfigError(f"{name} {text}: values such as {_example(kind)}") from None
+    if not found or any(kind is not str and not value > 0 for value in found):
+        raise ConfigError(f"{name} {text!r} has no value above 0", hint=f"values such as {_example(kind)}")
+    return found
+
+
+def read_grid(path: str) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
+    """Axes and SLO of a TOML file: `block_size = [16, 32]`, and a table `[slo]`. Raises ConfigError."""
+    try:
+        data = tomllib.loads(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from None
+    slo = data.pop("slo", {})
+    known = {field.name for field in fields(Slo)}
+    for name in slo if isinstance(slo, dict) else ("slo",):
+        if name not in known:
+            raise ConfigError(f"{path}: [slo] knows no {name}", hint=", ".join(sorted(known)))
+    axes = {}
+    for name, value in data.items():
+        if name not in AXES:
+            raise ConfigError(f"{path}: no axis {name}", hint=nearest(name, AXES))
+        listed = value if isinstance(value, list) else [value]
+        axes[name] = values(name, ";".join(str(one) for one in listed) + ";")
+    return axes, slo
+
+
+def _example(kind: type) -> str:
+    return {int: "16,32", float: "0.9,0.95"}.get(kind, "a,b")

@@ -1,0 +1,191 @@
+"""A sweep as one page that needs nothing but a browser: plot, table, settings, errors and caveats."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from kvtui import __version__
+from kvtui.sweep.advice import Answer, gpus_for, on_what, price_of, vllm_flags
+from kvtui.sweep.cell import Cell, Result
+from kvtui.sweep.plot import Point, scatter
+from kvtui.sweep.table import HEADS
+
+STYLE = """
+:root{--ground:#fbfaf7;--text:#22262b;--soft:#5c646d;--line:#ddd9d0;--best:#0b7a5b;--front:#2f6fb0;--other:#a9a295}
+@media(prefers-color-scheme:dark){:root{--ground:#15181c;--text:#e8e6e1;--soft:#a0a7af;--line:#343a41;
+--best:#43c59e;--front:#6fa8dc;--other:#6b6f75}}
+body{background:var(--ground);color:var(--text);font:16px/1.55 system-ui,sans-serif;max-width:66rem;
+margin:2rem auto;padding:0 1rem}
+h1{font-size:1.7rem;line-height:1.2}h2{font-size:1.15rem;margin-top:2.2rem}
+p.lead{font-size:1.1rem}p.note,li{color:var(--soft)}
+code{font:0.92em ui-monospace,monospace;background:color-mix(in srgb,var(--line) 45%,transparent);
+padding:.15em .4em;border-radius:4px;overflow-wrap:anywhere}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.92rem}
+th,td{padding:.4em .6em;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+th{color:var(--soft);font-weight:600}th:first-child,td:first-child{text-align:left}
+tr.best td{font-weight:650;color:var(--best)}
+svg{width:100%;height:auto}.grid{stroke:var(--line)}.tick,.axis{fill:var(--soft);font-size:12px}
+.front{fill:none;stroke:var(--front);stroke-width:1.5;stroke-dasharray:4 4}
+g.best{fill:var(--best);stroke:var(--best)}g.front{fill:var(--front);stroke:var(--front);stroke-dasharray:none}
+g.other{fill:var(--other);stroke:var(--other)}
+"""
+CAVEATS = (
+    "Every scheduler decision is simulated step for step by the rules of vLLM; seconds come from a model of "
+    "step times that was fitted to published measurements, with the errors named above.",
+    "The size of KV memory is an estimate: a server measures what is left at start-up. "
+    "<code>kvtui capacity --from-log</code> takes it from a server's log.",
+    "Requests arrive when the trace says so, however long the queue is; answers have the recorded length.",
+    "Dollars follow from a price per GPU hour that you set, or an example with its date; what waste is worth "
+    "takes memory for all that a GPU is rented for.",
+    "One replica was simulated. GPUs for a load are whole replicas of it.",
+)
+
+
+def page(found: Answer) -> str:
+    """The whole page. No scripts, no fonts, no addresses: it opens offline and prints."""
+    done = [(c, r) for c, r in found.cells if r["status"] == "done"]
+    first = found.cells[0][0] if found.cells else None
+    title = f"{_trace(first)}: {len(found.cells):,} settings compared"
+    return "".join(
+        [
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
+            '<meta name="viewport" content="width=device-width,initial-scale=1">',
+            f"<style>{STYLE}</style></head><body><h1>{escape(title)}</h1>",
+            _lead(found),
+            _plot(found, done),
+            f"<h2>All settings, best first</h2>{_table(found, done)}",
+            _others(found),
+            f"<h2>How far off the times may be</h2>{_errors(done)}",
+            f"<h2>What was the same for all</h2>{_settings(found, first)}",
+            "<h2>What to keep in mind</h2><ul>",
+            *(f"<li>{text}</li>" for text in CAVEATS),
+            f"</ul><p class=note>kvtui {__version__}</p></body></html>\n",
+        ]
+    )
+
+
+def _trace(cell: Cell | None) -> str:
+    return cell.trace.split("/")[-1] if cell else "no trace"
+
+
+def _lead(found: Answer) -> str:
+    best = next(((c, r) for c, r in found.cells if c.key == found.best), None)
+    if best is None:
+        return "<p class=lead>None of the settings ran to its end.</p>"
+    cell, r = best
+    cost = "n/a" if r["usd_per_million"] is None else f"${r['usd_per_million']:.2f}"
+    good = f"{r['slo_attainment']:.1%} of the requests"
+    verdict = (
+        f"The cheapest settings that keep the limits cost <b>{cost}</b> a million tokens; {good} keep them."
+        if found.kept
+        else f"No settings keep the limits for {found.attainment:.0%} of the requests; the nearest: {good}."
+    )
+    gpus = gpus_for(cell, r, found.load_rps, found.attainment)
+    load = f" {found.load_rps:g} requests a second need <b>{gpus} GPUs</b>." if gpus else ""
+    waste = r["waste_usd_per_month"]
+    lost = "" if waste is None else f" Memory held for nothing is worth ${waste:,.0f} a month."
+    command = escape(f"vllm serve {cell.model} {vllm_flags(cell)}")
+    return f"<p class=lead>{verdict}{load}{lost}</p><p>On {escape(on_what(cell))}: <code>{command}</code></p>"
+
+
+def _plot(found: Answer, done: list[tuple[Cell, Result]]) -> str:
+    points = []
+    for cell, r in done:
+        y = r["e2e_s"]["p99"]
+        if y is None:
+            continue
+        error = r["expected_error"]["tpot"]
+        share = error["median_pct"] / 100 if error else 0.0
+        kind = "best" if cell.key == found.best else "front" if cell.key in found.pareto else "other"
+        text = f"{_named(found, cell)}: {y:.2f} s, {r['output_tokens_per_s']:,.0f} tokens/s"
+        points.append(Point(price_of(cell, r), y, y / (1 + share), y * (1 + share), kind, text))
+    if not points:
+        return ""
+    priced = all(r["usd_per_million"] is not None for _, r in done)
+    x = "dollars for a million generated tokens" if priced else "GPU seconds a token"
+    return (
+        "<h2>Cost against waiting</h2><p class=note>Left is cheaper, low is faster. The dashed line joins "
+        "what nothing beats in cost, waiting and reliability; whiskers are the median error of predicted "
+        "times.</p>" + scatter(points, x=x, y="seconds, 99 of 100 requests are faster")
+    )
+
+
+def _table(found: Answer, done: list[tuple[Cell, Result]]) -> str:
+    names = found.varied
+    heads = [*(HEADS.get(n, n) for n in names), "keep limits", "tokens/s", "first token p99", "token p99"]
+    heads = [*(heads if names else ["", *heads]), "request p99", "memory wasted", "$ a million"]
+    rows = []
+    for cell, r in done:
+        row = [str(getattr(cell, name) or "default") for name in names] or ["the only one"]
+        row += [_share(r["slo_attainment"]), f"{r['output_tokens_per_s']:,.0f}"]
+        row += [_time(r, key) for key in ("ttft", "tpot", "e2e")]
+        row += [f"{r['wasted_pct']:.1f} %"]
+        row += ["n/a" if r["usd_per_million"] is None else f"{r['usd_per_million']:.2f}"]
+        mark = " class=best" if cell.key == found.best else ""
+        rows.append(f"<tr{mark}>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>")
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    return f"<div class=scroll><table><tr>{head}</tr>{''.join(rows)}</table></div>"
+
+
+def _time(r: Result, key: str) -> str:
+    value = r[f"{key}_s"]["p99"]
+    error = r["expected_error"].get("ttft" if key == "ttft" else "tpot")
+    if value is None:
+        return "n/a"
+    text = f"{value * 1000:,.0f} ms" if value < 1 else f"{value:,.1f} s"
+    return f"{text} ±{error['median_pct']:.0f} %" if error else f"{text} ±n/a"
+
+
+def _others(found: Answer) -> str:
+    rest = [(c, r) for c, r in found.cells if r["status"] != "done"]
+    if not rest:
+        return ""
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for cell, r in rest:
+        by_reason.setdefault((r["status"], r["reason"]), []).append(_named(found, cell))
+    items = [
+        f"<li>{escape('; '.join(names))}: {escape(reason)} ({status})</li>"
+        for (status, reason), names in by_reason.items()
+    ]
+    return f"<h2>What did not run</h2><ul>{''.join(items)}</ul>"
+
+
+def _errors(done: list[tuple[Cell, Result]]) -> str:
+    seen: dict[tuple[str, str], Any] = {}
+    for cell, r in done:
+        for name, error in r["expected_error"].items():
+            seen.setdefault(({"tpot": "each token", "ttft": "first token"}[name], cell.engine), error)
+    rows = []
+    for (name, engine), error in seen.items():
+        figures = ["n/a"] * 4
+        if error:
+            how = "held out" if error["held_out"] else "fitted"
+            figures = [f"{error['median_pct']:.0f} %", f"{error['p90_pct']:.0f} %", f"{error['n']:,}"]
+            figures.append(f"{error['measured_on']} ({how})")
+        cells = "".join(f"<td>{escape(text)}</td>" for text in (f"{name}, {engine}", *figures))
+        rows.append(f"<tr>{cells}</tr>")
+    head = "<th>time</th><th>median error</th><th>9 of 10 below</th><th>measurements</th><th>on</th>"
+    return f"<div class=scroll><table><tr>{head}</tr>{''.join(rows)}</table></div>"
+
+
+def _settings(found: Answer, cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    shown = {
+        n: getattr(cell, n) for n in cell.__dataclass_fields__ if n not in (*found.varied, "slo", "price")
+    }
+    shown |= {f"limit {n}": getattr(cell.slo, n) for n in cell.slo.__dataclass_fields__}
+    prices = {f"price, {c.gpu}": r["price"] for c, r in found.cells if r.get("price")}
+    shown |= {n: f"${p['usd_per_gpu_hour']:g} a GPU hour ({p['source']})" for n, p in prices.items()}
+    rows = [(name.replace("_", " "), "default" if v is None else str(v)) for name, v in shown.items()]
+    cells = [f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows]
+    return f"<div class=scroll><table>{''.join(cells)}</table></div>"
+
+
+def _named(found: Answer, cell: Cell) -> str:
+    return ", ".join(f"{HEADS.get(n, n)} {getattr(cell, n) or 'default'}" for n in found.varied) or "the cell"
+
+
+def _share(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.1%}"

@@ -1,0 +1,81 @@
+"""A file of finished cells, one JSON object a line, so that a sweep that was interrupted goes on."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from kvtui.errors import ConfigError
+from kvtui.sweep.cell import Cell, Result
+
+FORMAT = "kvtui_sweep"
+VERSION = 1
+
+
+class Ledger:
+    """Results by cell. Each is written and flushed as soon as it is known; without a path nothing is kept."""
+
+    def __init__(self, path: str | None = None) -> None:
+        self.results: dict[str, Result] = {}
+        self._path = Path(path) if path else None
+        self._file: IO[str] | None = None
+        if self._path and self._path.exists() and self._path.stat().st_size:
+            self._read(self._path)
+
+    def add(self, cell: Cell, result: Result) -> None:
+        """A cell is done."""
+        self.results[cell.key] = result
+        self._write({"key": cell.key, "cell": asdict(cell), "result": result})
+
+    def forget(self, status: str) -> None:
+        """Take cells of that status as not done."""
+        self.results = {key: r for key, r in self.results.items() if r["status"] != status}
+
+    def close(self) -> None:
+        if self._file:
+            self._file.close()
+
+    def _read(self, path: Path) -> None:
+        lines = path.read_text("utf-8", errors="replace").splitlines()
+        if _entry(lines[0]).get(FORMAT) != VERSION:
+            raise ConfigError(f"{path} is no ledger of a sweep", hint="choose another file for --ledger")
+        for number, line in enumerate(lines[1:], 2):
+            entry = _entry(line)
+            if "key" in entry and "result" in entry:
+                self.results[entry["key"]] = entry["result"]
+            elif number < len(lines):  # the last line may have been cut off
+                raise ConfigError(
+                    f"{path}:{number}: this line is damaged", hint="remove it; its cell runs again"
+                )
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        if self._path is None:
+            return
+        if self._file is None:
+            self._file = self._open(self._path)
+        self._file.write(json.dumps(entry, separators=(",", ":")) + "\n")
+        self._file.flush()
+
+    def _open(self, path: Path) -> IO[str]:
+        try:
+            file = path.open("a+b")
+            file.seek(0)
+            whole = file.read().rfind(b"\n") + 1
+            file.truncate(whole)  # of a line that was cut off nothing is left
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
+        text = io.TextIOWrapper(file, "utf-8")
+        if not whole:
+            text.write(json.dumps({FORMAT: VERSION}) + "\n")
+        return text
+
+
+def _entry(line: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return {}
+    return entry if isinstance(entry, dict) else {}

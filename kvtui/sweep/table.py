@@ -1,0 +1,113 @@
+"""A sweep's answer as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvtui.sweep.advice import Answer, gpus_for, on_what, vllm_flags
+from kvtui.sweep.cell import Cell, Result
+
+HEADS = {
+    "max_num_batched_tokens": "tokens/step",
+    "max_num_seqs": "seqs",
+    "block_size": "block",
+    "utilization": "util",
+    "kv_dtype": "kv",
+    "scale_rate": "rate x",
+}
+FIGURES = ("good", "tokens/s", "first p99", "token p99", "all p99", "waste", "$/M")
+ROWS = 40  # of the table; --json has all
+
+
+def table(found: Answer) -> str:
+    """Best first, `*` for what nothing beats, then the recommendation and what did not run."""
+    done = [(c, r) for c, r in found.cells if r["status"] == "done"]
+    names = found.varied
+    head = [" ", *(HEADS.get(name, name) for name in names), *FIGURES]
+    if found.load_rps is not None:
+        head.append("GPUs")
+    rows = [head, *(_row(found, c, r, names) for c, r in done[:ROWS])]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    if len(done) > ROWS:
+        lines.append(f"... and {len(done) - ROWS:,} more (--json has them)")
+    return "\n".join([*lines, "", *_advice(found), *_errors(done), *_rest(found, names)])
+
+
+def _row(found: Answer, cell: Cell, r: Result, names: tuple[str, ...]) -> list[str]:
+    row = [
+        "*" if cell.key in found.pareto else " ",
+        *(_setting(getattr(cell, name)) for name in names),
+        _share(r["slo_attainment"]),
+        f"{r['output_tokens_per_s']:,.0f}",
+        *(_time(r[key]["p99"]) for key in ("ttft_s", "tpot_s", "e2e_s")),
+        f"{r['wasted_pct']:.1f}%",
+        "n/a" if r["usd_per_million"] is None else f"{r['usd_per_million']:.2f}",
+    ]
+    if found.load_rps is not None:
+        gpus = gpus_for(cell, r, found.load_rps, found.attainment)
+        row.append("n/a" if gpus is None else f"{gpus:,}")
+    return row
+
+
+def _advice(found: Answer) -> list[str]:
+    best = next(((c, r) for c, r in found.cells if c.key == found.best), None)
+    if best is None:
+        return ["No cell ran to its end."]
+    cell, result = best
+    line = f"on {on_what(cell)}: vllm serve {cell.model} {vllm_flags(cell)}"
+    if not found.kept:
+        worst = _share(result["slo_attainment"])
+        return [f"No cell keeps the limits for {found.attainment:.0%}; the nearest has {worst}.", line]
+    wasted = result["waste_usd_per_month"]
+    lost = [] if wasted is None else [f"Memory held for nothing is worth ${wasted:,.0f} a month of its GPUs."]
+    return ["Cheapest that keeps the limits:", line, *lost]
+
+
+def _errors(done: list[tuple[Cell, Result]]) -> list[str]:
+    """One line for each kind of prediction that was made."""
+    seen: dict[str, Any] = {}
+    for cell, r in done:
+        for name, error in r["expected_error"].items():
+            seen.setdefault(f"{name} ({cell.engine})", error)
+    lines = ["", "Times are predicted. Errors on measurements that others published:"] if seen else []
+    for name, error in seen.items():
+        if error is None:
+            lines.append(f"  {name}: n/a, nobody has measured")
+        else:
+            how = "held out" if error["held_out"] else "fitted"
+            lines.append(
+                f"  {name}: median {error['median_pct']:.0f} %, p90 {error['p90_pct']:.0f} % "
+                f"({error['n']:,} {how}: {error['measured_on']})"
+            )
+    prices = {
+        f"{c.gpu}: ${r['price']['usd_per_gpu_hour']:g} an hour, {r['price']['source']}"
+        for c, r in done
+        if r["price"]
+    }
+    return [*lines, *sorted(prices)]
+
+
+def _rest(found: Answer, names: tuple[str, ...]) -> list[str]:
+    lines = []
+    for cell, r in found.cells:
+        if r["status"] != "done":
+            what = ", ".join(f"{HEADS.get(n, n)} {_setting(getattr(cell, n))}" for n in names) or "the cell"
+            lines.append(f"{r['status']}: {what}: {r['reason']}")
+    return ["", *lines] if lines else []
+
+
+def _setting(value: Any) -> str:
+    if value is None:
+        return "default"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _share(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.1%}"
+
+
+def _time(value: float | None) -> str:
+    if value is None:
+        return "n/a"
+    return f"{value * 1000:,.0f} ms" if value < 1 else f"{value:,.1f} s"

@@ -1,0 +1,217 @@
+"""`config.json` of every kind of attention: bytes a token, parameters, and what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvtui.catalogue import KvGroup, model
+from kvtui.errors import ConfigError
+from kvtui.hfconfig import model_of
+from kvtui.kvtypes import KV_TYPES, element_bytes, kv_type, token_bytes
+
+LLAMA: dict[str, Any] = {
+    "model_type": "llama",
+    "num_hidden_layers": 32,
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 14336,
+    "vocab_size": 128256,
+    "max_position_embeddings": 8192,
+    "torch_dtype": "bfloat16",
+}
+DEEPSEEK = LLAMA | {
+    "model_type": "deepseek_v3",
+    "num_hidden_layers": 61,
+    "hidden_size": 7168,
+    "num_attention_heads": 128,
+    "num_key_value_heads": 128,
+    "intermediate_size": 18432,
+    "moe_intermediate_size": 2048,
+    "vocab_size": 129280,
+    "kv_lora_rank": 512,
+    "q_lora_rank": 1536,
+    "qk_rope_head_dim": 64,
+    "qk_nope_head_dim": 128,
+    "v_head_dim": 128,
+    "n_routed_experts": 256,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 8,
+    "first_k_dense_replace": 3,
+    "quantization_config": {"quant_method": "fp8"},
+}
+OSS = LLAMA | {
+    "model_type": "gpt_oss",
+    "num_hidden_layers": 36,
+    "hidden_size": 2880,
+    "num_attention_heads": 64,
+    "head_dim": 64,
+    "intermediate_size": 2880,
+    "vocab_size": 201088,
+    "layer_types": ["sliding_attention", "full_attention"] * 18,
+    "sliding_window": 128,
+    "num_local_experts": 128,
+    "num_experts_per_tok": 4,
+    "quantization_config": {"quant_method": "mxfp4"},
+}
+GEMMA = LLAMA | {
+    "model_type": "gemma3_text",
+    "num_hidden_layers": 62,
+    "hidden_size": 5376,
+    "num_key_value_heads": 16,
+    "head_dim": 128,
+    "intermediate_size": 21504,
+    "vocab_size": 262144,
+    "sliding_window": 1024,
+    "tie_word_embeddings": True,
+}
+
+
+def written(tmp_path: Path, config: Any, name: str = "config.json") -> Path:
+    path = tmp_path / name
+    path.write_text(json.dumps(config))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("config", "per_token", "beyond"),
+    [
+        (LLAMA, 131_072, 131_072),  # grouped heads
+        (LLAMA | {"num_key_value_heads": None}, 524_288, 524_288),  # a head each
+        (LLAMA | {"multi_query": True, "num_key_value_heads": None}, 16_384, 16_384),  # one for all
+        (LLAMA | {"num_hidden_layers": 80, "hidden_size": 8192, "num_attention_heads": 64}, 327_680, 327_680),
+        (DEEPSEEK, 70_272, 70_272),
+        (OSS, 73_728, 36_864),
+        (GEMMA, 62 * 2 * 16 * 128 * 2, 10 * 2 * 16 * 128 * 2),  # every sixth of 62 is full
+        ({"text_config": GEMMA, "model_type": "gemma3"}, 62 * 2 * 16 * 128 * 2, 10 * 2 * 16 * 128 * 2),
+        (LLAMA | {"model_type": "mistral", "sliding_window": 4096}, 131_072, 0),
+        (
+            LLAMA | {"model_type": "qwen2", "sliding_window": 4096, "use_sliding_window": False},
+            131_072,
+            131_072,
+        ),
+        (LLAMA | {"model_type": "qwen3_next", "full_attention_interval": 4}, 32_768, 32_768),
+        (LLAMA | {"model_type": "jamba", "attn_layer_period": 8, "attn_layer_offset": 4}, 16_384, 16_384),
+        (LLAMA | {"attn_type_list": [0] * 28 + [1] * 4}, 16_384, 16_384),
+        (LLAMA | {"num_kv_shared_layers": 16}, 65_536, 65_536),
+        (LLAMA | {"attention_chunk_size": 8192}, 131_072, 32_768),
+    ],
+)
+def test_bytes_a_token(tmp_path: Path, config: Any, per_token: int, beyond: int) -> None:
+    found = model_of(written(tmp_path, config))
+    assert token_bytes(found) == found.kv_bytes_per_token() == per_token
+    assert token_bytes(found, beyond_window=True) == beyond
+
+
+def test_a_quarter_of_64_layers_keeps_kv(tmp_path: Path) -> None:
+    """A9: 16 layers, 4 KV heads of 256: 65,536 bytes a token, 4 MiB a block of 64."""
+    config = LLAMA | {"num_hidden_layers": 64, "num_key_value_heads": 4, "head_dim": 256}
+    found = model_of(written(tmp_path, config | {"full_attention_interval": 4}))
+    assert token_bytes(found) == 65_536
+    assert 64 * token_bytes(found) == 4 * 2**20
+    assert KvGroup("linear", 48) in found.kv_groups
+
+
+@pytest.mark.parametrize(
+    ("config", "total", "active"),
+    [(LLAMA, 8.03e9, 8.03e9), (DEEPSEEK, 671e9, 37.5e9), (OSS, 116.8e9, 5.7e9)],
+)
+def test_parameters(tmp_path: Path, config: Any, total: float, active: float) -> None:
+    found = model_of(written(tmp_path, config))
+    assert found.params_total == pytest.approx(total, rel=0.01)
+    assert found.params_active == pytest.approx(active, rel=0.02)
+
+
+def test_weights_as_stored(tmp_path: Path) -> None:
+    assert model_of(written(tmp_path, OSS)).weight_bytes() == pytest.approx(60.8 * 2**30, rel=0.03)
+    assert model_of(written(tmp_path, DEEPSEEK)).checkpoint_dtype == "fp8"
+    awq = LLAMA | {"quantization_config": {"quant_method": "awq", "bits": 4}}
+    assert model_of(written(tmp_path, awq)).weight_bytes() == pytest.approx(5.7e9, rel=0.03)
+    packed = {
+        "quant_method": "compressed-tensors",
+        "config_groups": {"group_0": {"weights": {"num_bits": 8}}},
+    }
+    assert model_of(written(tmp_path, LLAMA | {"quantization_config": packed})).checkpoint_dtype == "int8"
+    written(tmp_path, {"quantization": {"quant_algo": "FP8"}}, "hf_quant_config.json")
+    assert model_of(written(tmp_path, LLAMA)).checkpoint_dtype == "fp8"
+    written(tmp_path, {"metadata": {"total_size": 12345}}, "model.safetensors.index.json")
+    assert model_of(tmp_path).weight_bytes() == 12345
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"model_type": "whatever"}, "num_hidden_layers, hidden_size, num_attention_heads, vocab_size"),
+        ([1], "no object"),
+        (LLAMA | {"layer_types": ["dream_attention"] * 32}, "dream_attention"),
+        (LLAMA | {"model_type": "mamba2"}, "no attention"),
+        (LLAMA | {"compress_ratios": [0, 4]}, "compress_ratios"),
+        (LLAMA | {"v_head_dim": 64}, "64 for V"),
+        (LLAMA | {"kv_lora_rank": 512}, "qk_rope_head_dim"),
+        (LLAMA | {"layer_types": ["sliding_attention"] * 32}, "sliding_window"),
+        (LLAMA | {"quantization_config": {"quant_method": "dream"}}, "dream"),
+        (LLAMA | {"hybrid_override_pattern": "M*M-"}, "index.json"),
+    ],
+)
+def test_what_is_refused_says_why(tmp_path: Path, config: Any, words: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        model_of(written(tmp_path, config))
+    assert words in f"{error.value.message} {error.value.hint}"
+
+
+def test_no_file_and_no_json(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        model_of(tmp_path / "none.json")
+    (tmp_path / "x.json").write_text("{")
+    with pytest.raises(ConfigError, match="not JSON"):
+        model_of(tmp_path / "x.json")
+
+
+anything = st.none() | st.integers(-3, 300) | st.sampled_from(["x", [1], {"a": 1}, 1.5, True, [0, 1], "full"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(st.sampled_from([*LLAMA, *DEEPSEEK, *OSS, "attn_layer_period"]), anything, max_size=4))
+def test_a_damaged_file_is_refused_or_read(tmp_path_factory: pytest.TempPathFactory, damage: Any) -> None:
+    path = written(tmp_path_factory.mktemp("c"), OSS | damage)
+    with contextlib.suppress(ConfigError):
+        assert token_bytes(model_of(path)) >= 0
+
+
+@pytest.mark.parametrize(
+    ("name", "layer_bytes"),
+    [
+        ("bf16", 8 * 256 * 2),
+        ("fp8", 8 * 256),
+        ("fp8_e4m3", 8 * 256),
+        ("int8_per_token_head", 8 * (256 + 8)),
+        ("fp8_per_token_head", 8 * (256 + 8)),
+        ("int4_per_token_head", 8 * (128 + 8)),
+    ],
+)
+def test_element_types(name: str, layer_bytes: int) -> None:
+    llama = model("llama-3.1-8b")
+    assert token_bytes(llama, name) == 32 * layer_bytes
+    assert element_bytes(llama, name) * 8 * 256 == layer_bytes
+    assert token_bytes(llama, name, tp=16) == 32 * layer_bytes / 8, "one head each at least"
+
+
+def test_latents() -> None:
+    deepseek = model("deepseek-v3")
+    assert token_bytes(deepseek, "fp8_ds_mla", tp=8) == 61 * 656
+    assert token_bytes(deepseek, "nvfp4_ds_mla") == 61 * 352
+    assert token_bytes(deepseek, tp=8) == 70_272, "whole on every GPU"
+    with pytest.raises(ConfigError, match="latents"):
+        token_bytes(model("llama-3.1-8b"), "fp8_ds_mla")
+    with pytest.raises(ConfigError, match="no heads"):
+        token_bytes(deepseek, "int8_per_token_head")
+    with pytest.raises(ConfigError, match="unknown KV type"):
+        kv_type("fp3")
+    assert set(KV_TYPES) >= {"auto", "bf16", "fp8"}
