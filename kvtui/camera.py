@@ -17,6 +17,7 @@ from kvtui.memory.ops import Op, OpKind, OpLog
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.plan import Plan
 from kvtui.request import Phase, Request
+from kvtui.tally import chunks, same_step_hits
 from kvtui.units import PS_PER_S, seconds
 
 EVENTS = 500  # kept
@@ -66,6 +67,10 @@ class Camera:
                 self._note(now, EventKind.HIT, request, hit, request.known)
             held = self._held(request) // self._manager.block_size
             self._note(now, EventKind.ADMITTED, request, request.known - hit, held)
+        for request, found in same_step_hits(plan, self._manager.block_size):
+            self._note(now, EventKind.SAME_STEP_HIT, request, found, request.known)
+        for request, start, tokens in chunks(plan):
+            self._note(now, EventKind.CHUNK, request, tokens, start)
         if self._manager.forgotten > self._forgotten:
             lost, taker = self._manager.forgotten - self._forgotten, _evictor(ops)
             self._events.append(Event(seconds(now), plan.step, EventKind.EVICTED, taker, lost, taker))

@@ -23,6 +23,7 @@ from kvtui.rules import Rules
 from kvtui.scheduler import Scheduler
 from kvtui.speculation import DraftModel
 from kvtui.stretch import Stretch
+from kvtui.tally import Tally
 from kvtui.traces.workload import Workload
 
 UNLIMITED = 1 << 60
@@ -122,6 +123,7 @@ class Engine:
         self.cost = cost
         self.scheduler = scheduler or scheduler_for(rules, manager, drafter)
         self._meter = Meter()
+        self.tally = Tally()
         self.observer: Observer | None = None
         self.clock: StepClock | None = None  # where times are measured and not computed
         self.now_ps = 0
@@ -244,6 +246,7 @@ class Engine:
     def _full_step(self) -> None:
         scheduler = self.scheduler
         plan = scheduler.full_step()
+        self.tally.count(plan, self.manager.block_size)
         if self.observer is not None:
             self.observer.scheduled(self, plan)
         dt = self._duration(plan)

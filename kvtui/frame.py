@@ -37,6 +37,8 @@ class EventKind(StrEnum):
     FINISHED = "finished"
     REJECTED = "rejected"
     EVICTED = "evicted"
+    CHUNK = "chunk"
+    SAME_STEP_HIT = "same-step hit"
 
 
 class Event(NamedTuple):
@@ -47,6 +49,8 @@ class Event(NamedTuple):
     PREEMPTED blocks given back, number of the request that needed them
     FINISHED  tokens generated, milliseconds since arrival
     REJECTED  blocks (slots) it would need, blocks (slots) there are
+    CHUNK     tokens of a prompt computed in this step, tokens computed before; something is left
+    SAME_STEP_HIT  tokens found in blocks that others fill in this very step (part of the HIT), prompt tokens
     EVICTED   cached blocks that lost what others could have met, request that took them
     """
 
@@ -127,6 +131,10 @@ class Counters:
     copies: int = 0  # blocks copied before a write (copy-on-write)
     swapped_out: int = 0  # blocks copied to host memory
     swapped_in: int = 0
+    chunks: int = 0  # parts of prompts after which something was left to compute
+    same_step_hit_tokens: int = 0  # of the hits, those in blocks computed in the same step
+    draft_tokens: int = 0  # speculative decoding: verified, and of these the right ones
+    accepted_draft_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,7 @@ def counted(info: LaneInfo, counters: Counters, *, total: int, time_s: float, st
         "output_tokens": counters.output_tokens,
         "time_s": _round(time_s),
         "steps": steps,
+        "prefill_chunks": counters.chunks,
     }
 
 
@@ -210,6 +211,7 @@ def _prefix(counters: Counters) -> dict[str, Any]:
         "readmission_query_tokens": counters.readmit_query_tokens,
         "readmission_hit_tokens": counters.readmit_hit_tokens,
         "readmission_hit_rate": _rate(counters.readmit_hit_tokens, counters.readmit_query_tokens),
+        "same_step_hit_tokens": counters.same_step_hit_tokens,
     }
 
 

@@ -31,6 +31,8 @@ ROWS: tuple[Row | None, ...] = (
     ("  cached", lambda x: _share(x, "cached_pct")),
     ("  free", lambda x: _share(x, "free_pct")),
     ("prefix hit rate", lambda x: _rate(x["prefix"]["hit_rate"])),
+    ("  after preemption", lambda x: _rate(x["prefix"]["readmission_hit_rate"])),
+    ("  blocks evicted", lambda x: f"{x['kv']['evictions']:,}"),
     ("saved by sharing", lambda x: f"{x['sharing']['saved_pct']:.1f}%"),
     ("blocks copied", lambda x: f"{x['sharing']['copied_blocks']:,}"),
     ("blocks swapped out", lambda x: f"{x['sharing']['swapped_out_blocks']:,}"),

@@ -10,6 +10,7 @@ from kvtui.cli.browse import browse
 from kvtui.cli.capacity import capacity
 from kvtui.cli.commands import decisions, gpus, models, trace, workloads
 from kvtui.cli.demo import demo
+from kvtui.cli.doctor import doctor
 from kvtui.cli.record import record
 from kvtui.cli.replay import replay
 from kvtui.cli.reproduce import reproduce
@@ -17,6 +18,7 @@ from kvtui.cli.run import run
 from kvtui.cli.steptime import steptime
 from kvtui.cli.sweep import sweep
 from kvtui.cli.topics import explain
+from kvtui.cli.tour import tour
 from kvtui.cli.traces import anonymise, convert, synth
 
 PASSED_ON = ("--help", "-h", "--version", "--install-completion")
@@ -52,6 +54,7 @@ def app() -> None:
 
 for command in (
     run,
+    tour,
     demo,
     replay,
     browse,
@@ -67,6 +70,7 @@ for command in (
     steptime,
     decisions,
     explain,
+    doctor,
 ):
     app.add_command(command)
 for command in (convert, anonymise, synth):

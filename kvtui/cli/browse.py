@@ -18,6 +18,7 @@ def browse(words: tuple[str, ...]) -> int:
     kvtui browse
     kvtui browse traces --gpu h100-sxm --lane paged:16
     """
+    from kvtui.cli.lookoptions import looking
     from kvtui.cli.run import run
     from kvtui.errors import ConfigError
     from kvtui.tui import browse as screen
@@ -34,9 +35,8 @@ def browse(words: tuple[str, ...]) -> int:
         )
     options = list(words[named:])
     given = run.make_context("kvtui run", ["chat", *options]).params  # what is wrong is told before
-    code, chosen = screen(
-        folder.resolve(), theme=given["theme"], ascii=given["ascii"], mouse=not given["no_mouse"]
-    )
+    looks = {name: value for name, value in looking(given).items() if name != "language"}
+    code, chosen = screen(folder.resolve(), **looks)
     if chosen is None:
         return code
     window = (

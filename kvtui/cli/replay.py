@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from kvtui.cli.lookoptions import look_options, looking
 from kvtui.cli.types import Positive
 
 if TYPE_CHECKING:
@@ -26,14 +27,8 @@ if TYPE_CHECKING:
     type=Positive(most=1e6),
     help="Virtual seconds a second on screen.",
 )
-@click.option(
-    "--theme", default="dark", show_default=True, type=click.Choice(["dark", "light", "high-contrast"])
-)
-@click.option("--ascii", is_flag=True, help="Draw with ASCII characters only.")
-@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
-def replay(
-    file: Path, headless: bool, as_json: bool, speed: float, theme: str, ascii: bool, no_mouse: bool
-) -> int:
+@look_options
+def replay(file: Path, headless: bool, as_json: bool, speed: float, **options: Any) -> int:
     """Show a recording: the same screen, back and forth in time, without trace, GPU or server.
 
     \b
@@ -54,7 +49,7 @@ def replay(
         if problem is None:
             from kvtui.tui import run as show
 
-            return show(recording, speed=speed, theme=theme, ascii=ascii, mouse=not no_mouse)
+            return show(recording, speed=speed, **looking(options))
         print(f"kvtui: {NO_TERMINAL.format(problem)}", file=sys.stderr)
     _print(recording, as_json=as_json)
     return 0

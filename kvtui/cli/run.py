@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kvtui.cli.device import device_options
+from kvtui.cli.lookoptions import look_options, looking
 from kvtui.cli.traceoptions import trace_options
 from kvtui.cli.types import Positive
 
@@ -20,13 +21,24 @@ if TYPE_CHECKING:
     from kvtui.filming import Filming
 
 MOST_BLOCKS = 20_000_000  # each is an entry of a list
+DEFAULT_SPEED = 4.0  # virtual seconds a second on screen
 NO_TERMINAL = "no full screen here ({}): the summary instead"
 
 
 @click.command()
 @click.argument("trace", default="chat", metavar="[TRACE]")
 @click.option("--headless", is_flag=True, help="No screen: print the comparison as a table.")
-@click.option("--json", "as_json", is_flag=True, help="With --headless: print it as JSON.")
+@click.option("--plain", is_flag=True, help="No screen: a line of text every few seconds of the run.")
+@click.option(
+    "--every",
+    default=5.0,
+    show_default=True,
+    type=Positive(),
+    metavar="SECONDS",
+    help="Of --plain, virtual time.",
+)
+@click.option("--once", is_flag=True, help="No screen: one moment, that of --until or the end.")
+@click.option("--json", "as_json", is_flag=True, help="With --headless or --once: print it as JSON.")
 @click.option(
     "--lane",
     "lanes",
@@ -111,16 +123,10 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 )
 @click.option(
     "--speed",
-    default=4.0,
-    show_default=True,
     type=Positive(most=1e6),
-    help="Virtual seconds a second on screen.",
+    help="Virtual seconds a second (4 on screen; --plain without it goes as fast as it can).",
 )
-@click.option(
-    "--theme", default="dark", show_default=True, type=click.Choice(["dark", "light", "high-contrast"])
-)
-@click.option("--ascii", is_flag=True, help="Draw with ASCII characters only.")
-@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
+@look_options
 @click.option(
     "--record", type=click.Path(path_type=Path), metavar="FILE", help="Record it, for kvtui replay."
 )
@@ -136,22 +142,21 @@ def run(**options: Any) -> int:
     kvtui run article --headless
     kvtui run trace.csv --record run.kvtui
     """
-    if options["as_json"] and not options["headless"]:
-        raise click.UsageError("--json goes with --headless")
+    _check(options)
+    from kvtui.cli import plain
     from kvtui.cli.build import experiment_of
+    from kvtui.tui.view.words import language_of
 
     experiment = experiment_of(options)
+    language, speed = options["language"] or language_of(), options["speed"]
+    if options["plain"]:
+        return plain.plain(experiment, every_s=options["every"], speed=speed, language=language)
+    if options["once"]:
+        return plain.once(experiment, as_json=options["as_json"], language=language)
     filming = _filming(experiment, options["record"], force=options["force"])
     if options["headless"]:
         return headless(experiment, filming, as_json=options["as_json"])
-    return show_or_print(
-        experiment,
-        filming,
-        speed=options["speed"],
-        theme=options["theme"],
-        ascii=options["ascii"],
-        mouse=not options["no_mouse"],
-    )
+    return show_or_print(experiment, filming, speed=speed or DEFAULT_SPEED, **looking(options))
 
 
 def show_or_print(experiment: Experiment, filming: Filming | None = None, **look: Any) -> int:
@@ -169,6 +174,16 @@ def show_or_print(experiment: Experiment, filming: Filming | None = None, **look
     code = show(experiment, **look, filming=filming)
     finish(experiment)
     return code
+
+
+def _check(options: dict[str, Any]) -> None:
+    ways = [f"--{name}" for name in ("headless", "plain", "once") if options[name]]
+    if len(ways) > 1:
+        raise click.UsageError(f"{' and '.join(ways)} are different ways to show a run: choose one")
+    if options["as_json"] and not (options["headless"] or options["once"]):
+        raise click.UsageError("--json goes with --headless or --once")
+    if options["record"] and (options["plain"] or options["once"]):
+        raise click.UsageError("--record goes with the screen or --headless")
 
 
 def _filming(experiment: Experiment, path: Path | None, *, force: bool) -> Filming | None:

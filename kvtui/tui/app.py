@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,7 +19,8 @@ from kvtui.tui.stage import Stage
 from kvtui.tui.terminal import view_rate
 from kvtui.tui.themes import palette_of, theme_name, themes
 from kvtui.tui.view.keys import keys_for
-from kvtui.tui.view.palette import PALETTES, Look
+from kvtui.tui.view.palette import PALETTES, THEMES, Look
+from kvtui.tui.view.words import ENGLISH
 
 
 class KvtuiApp(CleanApp[int]):
@@ -42,21 +44,25 @@ class KvtuiApp(CleanApp[int]):
         theme: str = "dark",
         ascii: bool = False,
         filming: Films | None = None,
+        language: str = ENGLISH,
+        tour: bool = False,
     ) -> None:
-        # Textual chooses its filter for NO_COLOR here, once: the right one only if it knows about the theme.
-        super().__init__(ansi_color=True if theme == "none" else None)
+        # Textual chooses its filter for few or no colours here, once: the right one only if it knows of it.
+        super().__init__(ansi_color=None if theme in THEMES else True)
         for each in themes():
             self.register_theme(each)
         self.theme = theme_name(theme)
-        self._ascii = ascii
+        self._tour = tour
         self.stage = Stage(what, speed=speed, filming=filming)
-        self.main = MainScreen(self.stage, Look(PALETTES[theme], ascii), rate=view_rate())
+        self.main = MainScreen(self.stage, Look(PALETTES[theme], ascii, language), rate=view_rate())
 
     def get_default_screen(self) -> Screen:
         return self.main
 
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, lambda theme: self._recolour(theme.name))
+        if self._tour:
+            self.call_after_refresh(self.main.action_tour)
         self.app_resume_signal.subscribe(self, lambda app: self._redraw())
 
     def _redraw(self) -> None:
@@ -68,7 +74,8 @@ class KvtuiApp(CleanApp[int]):
     def _recolour(self, theme: str) -> None:
         from kvtui.tui.pages import Page
 
-        look = Look(palette_of(theme), self._ascii)
+        look = self.main.board.look
+        look = replace(look, palette=palette_of(theme, look.palette.bits))
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen | Page):
                 screen.set_look(look)
@@ -95,9 +102,8 @@ class KvtuiApp(CleanApp[int]):
             if key.action != "app.command_palette" and (everywhere or screen is self.main):
                 title = key.help[0].upper() + key.help[1:]
                 yield SystemCommand(title, f"key {key.written}", self._runner(screen, key.action))
-        for name in PALETTES:
-            if name != "none":
-                yield SystemCommand(f"Colours: {name}", "another theme", self._painter(name))
+        for name in THEMES if self.main.board.look.palette.bits == 8 else ():
+            yield SystemCommand(f"Colours: {name}", "another theme", self._painter(name))
 
     def _runner(self, screen: Screen, action: str) -> Callable[[], Awaitable[None]]:
         async def run() -> None:

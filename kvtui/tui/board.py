@@ -15,7 +15,7 @@ from kvtui.tui.view.cells import GridModel, hues, letters
 from kvtui.tui.view.chart import chart_lines
 from kvtui.tui.view.device import device_lines
 from kvtui.tui.view.events import event_lines
-from kvtui.tui.view.figures import figure_lines
+from kvtui.tui.view.figures import cache_lines, figure_lines
 from kvtui.tui.view.layout import GRID, Plan
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.queues import queue_lines, running_lines, waiting_lines
@@ -23,7 +23,7 @@ from kvtui.tui.view.scale import Scale, scale_for
 from kvtui.tui.view.scene import Scene
 from kvtui.tui.view.servers import server_lines
 
-PANELS = ("chart", "events", "waiting", "running", "figures", "queues", "device")
+PANELS = ("chart", "events", "waiting", "running", "figures", "cache", "queues", "device")
 _AREAS = 3  # text areas of a card at most
 
 
@@ -103,10 +103,14 @@ class Board:
 
     # ---- what everything shows
 
-    def paint_grids(self, scene: Scene) -> None:
+    def paint_grids(self, scene: Scene, *, most: int | None = None) -> bool:
+        """Show the memory of all lanes, in about `most` bytes; gives whether that was enough."""
+        whole, shown = True, sum(view.grid.display for view in self.lanes)
         for view, frame in zip(self.lanes, scene.frames, strict=True):
             if view.model is not None and view.grid.display:
-                view.grid.show(view.model.codes(frame.cells, frame.copied))
+                codes = view.model.codes(frame.cells, frame.copied)
+                whole &= view.grid.show(codes, most=None if most is None else most // shown)
+        return whole
 
     def paint_text(self, scene: Scene, caption: Sequence[Line], *, hint: str) -> None:
         """Cards, caption and panels: everything but the grids and what shows the time."""
@@ -135,6 +139,8 @@ class Board:
                 return draw(scene, **size, hint=hint)
             case "device":
                 return device_lines(scene, **size, hint=hint, ascii=self.look.ascii)
+            case "cache":
+                return cache_lines(scene, **size, hint=hint)
             case "waiting":
                 return waiting_lines(scene, **size)
             case "running":

@@ -23,7 +23,7 @@ from kvtui.tui.view.canvas import Canvas, Line, cut, wrap
 from kvtui.tui.view.footer import Spot, footer_line
 from kvtui.tui.view.ink import BOLD, HOT, T2, T3, WARN, Ink
 from kvtui.tui.view.keys import Hint
-from kvtui.tui.view.palette import PALETTES, Look
+from kvtui.tui.view.palette import PALETTES, THEMES, Look
 from kvtui.tui.view.tracepage import CHART_ROWS, Opened, Window, chart_columns, trace_lines
 
 _KEPT = 8  # traces that stay in memory
@@ -93,7 +93,7 @@ class BrowseApp(CleanApp[Choice | None]):
     ]
 
     def __init__(self, folder: Path, *, theme: str = "dark", ascii: bool = False) -> None:
-        super().__init__(ansi_color=True if theme == "none" else None)
+        super().__init__(ansi_color=None if theme in THEMES else True)
         for each in themes():
             self.register_theme(each)
         self.theme = theme_name(theme)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Region
@@ -17,6 +18,7 @@ from kvtui.tui.view.cells import Codes
 from kvtui.tui.view.glyphs import glyph
 from kvtui.tui.view.palette import Look
 
+_CELL_BYTES = 29  # of a cell of another colour than its neighbours, at most
 _NEAR = 6  # changed cells nearer than this are sent together: moving the cursor costs as much
 _SPANS = 6  # a row with more stretches is sent as one
 
@@ -27,6 +29,7 @@ class BlockGrid(Painted):
     def __init__(self, look: Look, *, id: str | None = None) -> None:
         super().__init__(look, id=id)
         self._codes: Codes = np.zeros((0, 0), np.uint16)
+        self._waited = np.zeros(0, np.int64)  # frames for which a row has not been shown as it is
         self._drawn: dict[int, tuple[str, Style]] = {}
         self._segments: dict[tuple[str, int], Segment] = {}
 
@@ -35,14 +38,38 @@ class BlockGrid(Painted):
         """What is shown."""
         return self._codes
 
-    def show(self, codes: Codes) -> None:
-        """Replace what is shown; cells that stay as they are cost nothing."""
-        before, self._codes = self._codes, codes
+    def show(self, codes: Codes, *, most: int | None = None) -> bool:
+        """Replace what is shown; cells that stay as they are cost nothing. Where that would take more than
+        about `most` bytes, some rows stay as they were: those that matter least, and none for ever. Gives
+        whether all is shown.
+        """
+        before = self._codes
         if before.shape != codes.shape:
+            self._codes = codes
+            self._waited = np.zeros(len(codes), np.int64)
             self.repaint_all()
-            return
-        rows, columns = np.nonzero(before != codes)
+            return True
+        changed = before != codes
+        late = self._late_rows(changed.sum(1), most)
+        if late is not None:
+            codes = codes.copy()
+            codes[late], changed[late] = before[late], False
+        self._codes = codes
+        rows, columns = np.nonzero(changed)
         self.repaint(_regions(rows.tolist(), columns.tolist()))
+        return late is None
+
+    def _late_rows(self, changed: NDArray[np.int64], most: int | None) -> NDArray[np.int64] | None:
+        """Rows to be sent later, None where all can be sent now; `changed` cells of each row."""
+        if most is None or _CELL_BYTES * int(changed.sum()) <= most:
+            self._waited[:] = 0
+            return None
+        order = np.argsort(-changed * (1 + self._waited**2), kind="stable")
+        sent = max(1, int(np.searchsorted(np.cumsum(changed[order]) * _CELL_BYTES, most)))
+        self._waited[order[:sent]] = 0
+        late = order[sent:][changed[order[sent:]] > 0]
+        self._waited[late] += 1
+        return late if len(late) else None
 
     def set_look(self, look: Look) -> None:
         self._drawn.clear()

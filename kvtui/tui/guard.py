@@ -10,13 +10,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _LOOK_MS = 500
 
 
 @contextmanager
 def handled_signals(leave: Callable[[int], None]) -> Iterator[None]:
-    """While inside, SIGTERM and SIGHUP call `leave` with the exit code (128 and the signal's number)."""
+    """While inside, SIGTERM, SIGHUP and SIGQUIT call `leave` with the exit code: 128 and the number."""
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, leave, 128 + number)

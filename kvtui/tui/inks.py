@@ -33,4 +33,5 @@ def style_of(ink: Ink, palette: Palette) -> Style:
 
 
 def _colour(palette: Palette, role: str) -> Color:
-    return Color.from_ansi(palette.roles[role])
+    number = palette.roles[role]
+    return Color.default() if number < 0 else Color.from_ansi(number)

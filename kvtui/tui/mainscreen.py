@@ -11,10 +11,11 @@ from textual.events import Click, Resize
 from textual.screen import Screen
 
 from kvtui.tui.board import Board, place
+from kvtui.tui.flow import Flow, writing
 from kvtui.tui.rows import Rows
 from kvtui.tui.stage import Stage
 from kvtui.tui.view.canvas import Canvas, Line, Rect, cut
-from kvtui.tui.view.captions import Narrator, caption
+from kvtui.tui.view.captions import Room, told_lines
 from kvtui.tui.view.footer import Spot, footer_line
 from kvtui.tui.view.header import header_line
 from kvtui.tui.view.ink import BAD, BOLD, T2, WARN
@@ -22,6 +23,7 @@ from kvtui.tui.view.keys import hints, keys_for
 from kvtui.tui.view.layout import MIN_HEIGHT, MIN_WIDTH, plan_for
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Run, Scene
+from kvtui.tui.view.situation import Narrator
 from kvtui.tui.view.timeline import time_at, timeline_line
 
 TEXT_EVERY_S: Final = 0.25  # figures change no faster than they can be read
@@ -46,6 +48,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self._message: tuple[str, float] = ("", 0.0)
         self._text_due = self._time_due = 0.0
         self._shown: Scene | None = None
+        self._flow = Flow()
+        self._whole = True  # whether the grids show all of that scene
 
     def compose(self) -> ComposeResult:
         yield from self.board
@@ -91,13 +95,16 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def _tick(self) -> None:
         """One look at the lanes, unless it would not be seen or the terminal is still busy with the last."""
-        if self.app.screen is not self or self.board.plan is None or _writing(self.app):
+        if self.app.screen is not self or self.board.plan is None:
             return
-        scene, now = self.stage.scene(), monotonic()
-        if scene.same(self._shown) and not self._message[0]:
+        now = monotonic()
+        if not self._flow.open(now, focused=self.app.app_focus, writing=writing(self.app)):
+            return
+        scene = self.stage.scene()
+        if scene.same(self._shown) and not self._message[0] and self._whole:
             return
         standing = scene.run is not Run.RUNNING
-        self.board.paint_grids(scene)
+        self._paint_grids(scene)
         if standing or now >= self._time_due:
             self._time_due = now + TIME_EVERY_S
             self._paint_time(scene)
@@ -109,10 +116,15 @@ class MainScreen(Screen[None], inherit_bindings=False):
         """Show this very moment, all of it."""
         if self.board.plan is not None:
             scene = self.stage.scene()
-            self.board.paint_grids(scene)
+            self._paint_grids(scene)
             self._paint_time(scene)
             self._paint_text(scene, monotonic())
             self._shown = scene
+
+    def _paint_grids(self, scene: Scene) -> None:
+        """All that changed, while nothing moves; else as much as the link takes, the rest in later frames."""
+        most = self._flow.bytes if scene.run is Run.RUNNING else None
+        self._whole = self.board.paint_grids(scene, most=most)
 
     def _paint_time(self, scene: Scene) -> None:
         plan = self.board.plan
@@ -125,7 +137,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         assert plan is not None
         self._text_due = now + TEXT_EVERY_S
         following = self._next_panel()
-        self.board.paint_text(scene, self._caption(scene, now), hint=f"tab: {following}" if following else "")
+        self.board.paint_text(scene, self._caption(scene, now), hint=self._hidden(following))
         entries = hints(run=scene.run, next_panel=following, blocks=self.stage.blocks, live=self.stage.live)
         line, self._spots = footer_line(entries, width=plan.width, margin=plan.margin)
         if self._message[0] and not self.board.caption.display:
@@ -149,7 +161,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
                 return [((cut(f"{lane.title} stopped: {failure}. The others go on.", width), BAD),)]
         if told is None:
             return [((cut(text, width), T2),) for text in scene.told[:rows]]
-        return list(caption(scene, told, width=width, rows=rows))
+        return list(told_lines(scene, told, plan.columns, Room(width, rows, self.board.look.language)))
 
     def say(self, text: str) -> None:
         """Tell something for a few seconds in place of the caption."""
@@ -223,14 +235,14 @@ class MainScreen(Screen[None], inherit_bindings=False):
         found = self.stage.previous_event()
         self._moved()
         if not found:
-            self.say("Nothing was preempted or rejected before.")
+            self.say("Nothing was preempted, evicted or rejected before.")
 
     async def _look_for_event(self) -> None:
-        """Run on, in sight, until something is preempted or rejected."""
+        """Run on, in sight, until something that is marked happens."""
         after_ps = self.stage.player.clock.now_ps
         while not self.stage.next_event(after_ps=after_ps):
             if self.stage.player.ended:
-                self.say("Nothing more is preempted or rejected.")
+                self.say("Nothing more is preempted, evicted or rejected.")
                 return
             await self.stage.look_further()
         self._moved()
@@ -289,6 +301,11 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
         self.app.push_screen(HelpPage(self))
 
+    def action_tour(self) -> None:
+        from kvtui.tui.tour.page import TourPage
+
+        self.app.push_screen(TourPage(self))
+
     def action_summary(self) -> None:
         if self.stage.published:
             self.say("Real servers are not compared: each has traffic of its own.")
@@ -304,6 +321,12 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self._play()
         self._arrange()
         self.say(words)
+
+    def _hidden(self, following: str | None) -> str:
+        """Says which key shows the panels that have no room now."""
+        plan = self.board.plan
+        more = len([name for name in plan.cycle if name]) - 2 if plan is not None else 0
+        return f"tab: {following}" + (f" +{more}" if more > 0 else "") if following else ""
 
     def _next_panel(self) -> str | None:
         """What the key for the next panel would show."""
@@ -326,10 +349,3 @@ def _too_small(width: int, height: int, lanes: int) -> list[Line]:
     for row, (words, ink) in enumerate(text):
         canvas.put(max(0, (width - len(words)) // 2), top + row, cut(words, width), ink)
     return list(canvas.lines())
-
-
-def _writing(app: object) -> bool:
-    """Whether the terminal has not yet taken what was sent; private to Textual, so with a safe answer."""
-    writer = getattr(getattr(app, "_driver", None), "_writer_thread", None)
-    queue = getattr(writer, "_queue", None)
-    return queue is not None and not queue.empty()

@@ -53,6 +53,10 @@ class Page(Screen[None]):
     def on_resize(self, event: Resize) -> None:
         self._show()
 
+    def hints(self) -> list[Hint]:
+        """The keys of the footer."""
+        return list(self.HINTS)
+
     def _show(self) -> None:
         width = self.app.size.width
         scene = self._main.stage.scene()
@@ -64,7 +68,7 @@ class Page(Screen[None]):
 
     def _show_keys(self) -> None:
         width = self.app.size.width
-        line, self._spots = footer_line(list(self.HINTS), width=width, margin=_margin(width))
+        line, self._spots = footer_line(self.hints(), width=width, margin=_margin(width))
         self._footer.show([line])
 
     def say(self, text: str) -> None:

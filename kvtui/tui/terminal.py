@@ -9,6 +9,9 @@ from typing import Final, TextIO
 
 FPS: Final = 20.0
 FPS_REMOTE: Final = 10.0
+COLOURS: Final = ("auto", "256", "16", "none")
+_BITS: Final = {"256": 8, "16": 4, "none": 0}
+_MANY_COLOURS: Final = ("kitty", "alacritty", "ghostty", "wezterm", "foot", "contour", "iterm")
 
 
 def terminal_problem(
@@ -63,6 +66,31 @@ def believe_the_terminal(env: MutableMapping[str, str] = os.environ) -> None:
 def colourless(env: Mapping[str, str] = os.environ) -> bool:
     """Whether the user wants no colours (https://no-color.org: set to anything but the empty string)."""
     return bool(env.get("NO_COLOR"))
+
+
+def colour_bits(env: Mapping[str, str] = os.environ) -> int:
+    """Bits of a colour in this terminal: 24, 8, 4, or 0 where the user wants none. A terminal that does not
+    say what it has, has sixteen; tmux understands 256, whatever it calls itself."""
+    if colourless(env):
+        return 0
+    if env.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
+        return 24
+    term = env.get("TERM", "").lower()
+    if term.endswith("direct"):
+        return 24
+    rich = term.endswith(("256color", "256colour")) or any(name in term for name in _MANY_COLOURS)
+    return 8 if rich or env.get("TMUX") else 4
+
+
+def tell_textual(colours: str = "auto", env: MutableMapping[str, str] = os.environ) -> int:
+    """Settle the colours before Textual is loaded, which would judge for itself; gives their bits."""
+    bits = colour_bits(env) if colours == "auto" else _BITS[colours]
+    env["TEXTUAL_COLOR_SYSTEM"] = {24: "truecolor", 8: "256"}.get(bits, "standard")
+    if not bits:
+        env["NO_COLOR"] = "1"
+    elif colours != "auto":
+        env.pop("NO_COLOR", None)
+    return bits
 
 
 def view_rate(env: Mapping[str, str] = os.environ) -> float:

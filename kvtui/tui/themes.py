@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from textual.theme import Theme
 
-from kvtui.tui.view.palette import PALETTES, Palette
+from kvtui.tui.view.palette import PALETTES, THEMES, Palette, palette_name
 
-NO_COLOUR = "ansi-dark"  # the one theme with which Textual itself sends no colour codes under NO_COLOR
+# With these Textual itself sends the terminal's sixteen colours, or under NO_COLOR none.
+ANSI_DARK, ANSI_LIGHT = "ansi-dark", "ansi-light"
 
 
-def theme_name(name: str) -> str:
+def theme_name(palette: str) -> str:
     """Name of the Textual theme of one of our palettes."""
-    return NO_COLOUR if name == "none" else f"kvtui-{name}"
+    if palette in THEMES:
+        return f"kvtui-{palette}"
+    return ANSI_DARK if PALETTES[palette].dark else ANSI_LIGHT
 
 
-def palette_of(theme: str) -> Palette:
-    """The palette behind a Textual theme; the dark one for a theme that is not ours."""
-    if theme == NO_COLOUR:
-        return PALETTES["none"]
-    return PALETTES.get(theme.removeprefix("kvtui-"), PALETTES["dark"])
+def palette_of(theme: str, bits: int) -> Palette:
+    """The palette behind a Textual theme where colours have so many bits; for a theme that is not ours the
+    dark one."""
+    ours = "light" if theme == ANSI_LIGHT else theme.removeprefix("kvtui-")
+    return PALETTES[palette_name(ours if ours in THEMES else "dark", bits)]
 
 
 def themes() -> list[Theme]:
-    return [_theme(palette) for palette in PALETTES.values() if palette.colour]
+    return [_theme(PALETTES[name]) for name in THEMES]
 
 
 def _theme(palette: Palette) -> Theme:

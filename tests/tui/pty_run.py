@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 ROOT = Path(__file__).parents[2]
+_PIECE_S = 0.005  # of a link that is read slowly
 
 
 class PtyRun:
@@ -47,17 +48,21 @@ class PtyRun:
         )
         self.output = b""
 
-    def read(self, seconds: float, *, until: Callable[[], bool] | None = None) -> None:
-        """Take in what it writes, for so long or until something holds."""
+    def read(
+        self, seconds: float, *, until: Callable[[], bool] | None = None, link: int | None = None
+    ) -> None:
+        """Take in what it writes, for so long or until something holds; at most `link` bytes a second."""
         end = time.monotonic() + seconds
+        most = 1 << 16 if link is None else max(1, int(link * _PIECE_S))
         while time.monotonic() < end and not (until and until()):
-            ready, _, _ = select.select([self.master], [], [], 0.05)
+            ready, _, _ = select.select([self.master], [], [], min(0.05, max(0.0, end - time.monotonic())))
             if ready:
                 try:
-                    data = os.read(self.master, 1 << 16)
+                    self.output += os.read(self.master, most)
                 except OSError:
                     return
-                self.output += data
+                if link is not None:
+                    time.sleep(_PIECE_S)
 
     def shows(self, text: str) -> bool:
         return text.encode() in self.output
@@ -79,7 +84,7 @@ class PtyRun:
             (b"\x1b[?1000h", b"\x1b[?1000l"),
             (b"\x1b[?25l", b"\x1b[?25h"),
         )
-        return line_mode and all(tail.rfind(on) < tail.rfind(off) for on, off in pairs)
+        return line_mode and all(tail.rfind(on) <= tail.rfind(off) for on, off in pairs)
 
     def wait(self, seconds: float = 10.0) -> int:
         """Its exit code."""

@@ -22,6 +22,7 @@ Compare = Callable[..., bool]
 def showing(shown: Scene, **options: object) -> KvtuiApp:
     app = still(**options)
     app.stage.scene = lambda: shown  # type: ignore[method-assign]
+    app.main._narrator._known = {0, 1}  # else the first preemption is told, for two seconds
     return app
 
 

@@ -9,7 +9,9 @@ from kvtui.tui.terminal import (
     FPS_REMOTE,
     ascii_only,
     believe_the_terminal,
+    colour_bits,
     colourless,
+    tell_textual,
     terminal_problem,
     view_rate,
 )
@@ -65,3 +67,31 @@ def test_the_environment_decides_about_colour_and_rate() -> None:
     assert not colourless({})
     assert view_rate({}) == FPS
     assert view_rate({"SSH_CONNECTION": "a b c d"}) == FPS_REMOTE
+
+
+@pytest.mark.parametrize(
+    ("env", "bits"),
+    [
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, 24),
+        ({"TERM": "xterm-direct"}, 24),
+        ({"TERM": "xterm-256color"}, 8),
+        ({"TERM": "xterm-kitty"}, 8),
+        ({"TERM": "screen", "TMUX": "/tmp/tmux-0/default,1,0"}, 8),
+        ({"TERM": "screen"}, 4),
+        ({"TERM": "linux"}, 4),
+        ({}, 4),
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}, 0),
+    ],
+)
+def test_how_many_colours_there_are(env: dict[str, str], bits: int) -> None:
+    assert colour_bits(env) == bits
+
+
+def test_what_is_asked_for_comes_before_what_there_is() -> None:
+    env = {"TERM": "xterm-256color", "NO_COLOR": "1"}
+    assert tell_textual("16", env) == 4
+    assert env["TEXTUAL_COLOR_SYSTEM"] == "standard"
+    assert "NO_COLOR" not in env
+    assert tell_textual("none", env) == 0
+    assert env["NO_COLOR"] == "1"
+    assert tell_textual("auto", env) == 0

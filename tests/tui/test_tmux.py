@@ -93,13 +93,14 @@ def test_suspended_and_taken_up_again(tmux: Tmux) -> None:
     assert after.splitlines()[:15] == before.splitlines()[:15]
 
 
-def test_a_killed_run_gives_the_shell_back(tmux: Tmux) -> None:
+@pytest.mark.parametrize(("name", "code"), [("TERM", 143), ("HUP", 129), ("QUIT", 131)])
+def test_a_killed_run_gives_the_shell_back(tmux: Tmux, name: str, code: int) -> None:
     pane = tmux.run("list-panes", "-F", "#{pane_pid}").strip()
     child = subprocess.run(["pgrep", "-P", pane], capture_output=True, text=True, check=True).stdout.split()[
         0
     ]
-    subprocess.run(["kill", "-TERM", child], check=True)
-    screen = tmux.wait(lambda screen: "code 143" in screen)
+    subprocess.run(["kill", f"-{name}", child], check=True)
+    screen = tmux.wait(lambda screen: f"code {code}" in screen)
     assert "Contiguous" not in screen
     tmux.keys("echo still here", "Enter")
     tmux.wait(lambda screen: screen.count("still here") == 2)

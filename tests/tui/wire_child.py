@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 from kvtui.tui.app import KvtuiApp
 from kvtui.tui.cleanapp import show
-from kvtui.tui.mainscreen import _writing
+from kvtui.tui.flow import writing
 from kvtui.tui.painted import Painted
 from tests.tui.stagecraft import chat
 
@@ -36,7 +36,7 @@ class Watched(KvtuiApp):
         self.stage.player.pause()
         self.main.paint()
         await asyncio.sleep(1.0)
-        while _writing(self):
+        while writing(self):
             await asyncio.sleep(0.02)
         cells = [cell for widget in self.main.board if widget.display for cell in _cells(widget)]
         (self._folder / "cells.tmp").write_text(json.dumps(cells))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from kvtui.tui.view.ink import T2, Ink
 
 Line: TypeAlias = tuple[tuple[str, Ink], ...]
+_CLOSING = "、。，．）」！？：ーッャュョァィゥェォっゃゅょ々"  # never at the start of a line
 
 
 class Rect(NamedTuple):
@@ -55,6 +57,57 @@ def wrap(text: str, width: int) -> list[str]:
         else:
             lines.append(cut(word, width))
     return lines
+
+
+def wrap_line(line: Line, width: int) -> list[Line]:
+    """The same for a line of several inks. Wide characters may stand at the end of a line anywhere but
+    before the marks that end a phrase."""
+    lines: list[list[tuple[str, Ink]]] = [[]]
+    used = 0
+    for atom in _atoms(line):
+        blank = atom[0][0] == " "
+        length = sum(text_width(char) for char, _ in atom)
+        if used and used + length > width:
+            while lines[-1] and lines[-1][-1][0] == " ":
+                lines[-1].pop()
+            if not blank:
+                lines.append([])
+                used = 0
+        elif blank and not used:
+            continue
+        if not blank or used + length <= width:
+            lines[-1] += atom
+            used += length
+    return [_joined(chars) for chars in lines]
+
+
+def _atoms(line: Line) -> Iterator[list[tuple[str, Ink]]]:
+    """Words, blanks and wide characters, each of which stays whole."""
+    atom: list[tuple[str, Ink]] = []
+    for text, ink in line:
+        for char in text:
+            breaks = char == " " or char_width(char) == 2 or (atom and _alone(atom[-1][0]))
+            closing = char in _CLOSING and atom and atom[-1][0] != " "
+            if atom and breaks and not closing:
+                yield atom
+                atom = []
+            atom.append((char, ink))
+    if atom:
+        yield atom
+
+
+def _alone(char: str) -> bool:
+    return char == " " or char_width(char) == 2
+
+
+def _joined(chars: list[tuple[str, Ink]]) -> Line:
+    runs: list[tuple[str, Ink]] = []
+    for char, ink in chars:
+        if runs and runs[-1][1] == ink:
+            runs[-1] = runs[-1][0] + char, ink
+        else:
+            runs.append((char, ink))
+    return tuple(runs)
 
 
 def _head(text: str, width: int) -> str:

@@ -1,4 +1,4 @@
-"""One lane, drawn in four forms. The grid has its own widget; a card leaves its place blank."""
+"""One lane, drawn in several forms. The grid has its own widget; a card leaves its place blank."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Rect, cut
 from kvtui.tui.view.digits import SMALL, digits, fit
 from kvtui.tui.view.ink import BAD, BOLD, HOT, T1, T2, T3, WARN, Ink, lane_ink
-from kvtui.tui.view.layout import Form
+from kvtui.tui.view.layout import GRID, Form
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Scene, drained, unknown
 from kvtui.tui.view.split import draw_bar, draw_columns, draw_list, draw_row, parts_of
 
+_NARROW = (Form.SMALL, Form.TALL, Form.TALLER)
+
 # Where a form has text, in its own coordinates: the rest is grid or blank.
 AREAS = {
     Form.LINE: (Rect(0, 0, 60, 1), Rect(0, 1, 26, 5), Rect(0, 6, 60, 1)),
-    Form.SMALL: (Rect(0, 0, 40, 4), Rect(0, 14, 40, 4)),
+    **{form: (Rect(0, 0, 40, 4), Rect(0, 4 + GRID[form].height, 40, 4)) for form in _NARROW},
     Form.MEDIUM: (Rect(0, 0, 60, 1), Rect(36, 1, 24, 20)),
     Form.LARGE: (Rect(0, 0, 67, 8), Rect(0, 48, 67, 4)),
 }
-_SIZE = {Form.LINE: (60, 7), Form.SMALL: (40, 18), Form.MEDIUM: (60, 21), Form.LARGE: (67, 52)}
+_SIZE = {
+    Form.LINE: (60, 7),
+    **{form: (40, 8 + GRID[form].height) for form in _NARROW},
+    Form.MEDIUM: (60, 21),
+    Form.LARGE: (67, 52),
+}
 
 _TITLE = 20  # cells
 
@@ -34,7 +41,7 @@ def draw_card(scene: Scene, lane: int, form: Form, look: Look) -> Canvas:
 
 
 class _Card:
-    """What the four forms have in common."""
+    """What the forms have in common."""
 
     def __init__(self, canvas: Canvas, scene: Scene, lane: int, look: Look) -> None:
         self.canvas = canvas
@@ -145,13 +152,14 @@ def _small(card: _Card) -> None:
     end = card.canvas.put(x, 1, card.words, T2)
     card.pill(end + 1, 1)
     card.peak(x, 2, gap=2)
-    card.bar(1, 14, 32, "━")
-    draw_columns(card.canvas, 1, 15, card.parts, width=card.width - 2, short=True)
+    below = card.canvas.height - 4
+    card.bar(1, below, 32, "━")
+    draw_columns(card.canvas, 1, below + 1, card.parts, width=card.width - 2, short=True)
     counters = card.counters
     waiting, done = formats.count(counters.waiting, width=5), formats.count(counters.finished, width=5)
     rate = formats.count(counters.output_tokens_per_s, width=5)
     pairs = (("waiting", f"{waiting:>3}"), ("done", f"{done:>3}"), ("tok/s", f"{rate:>5}"))
-    card.counted(1, 17, pairs)
+    card.counted(1, below + 3, pairs)
 
 
 def _medium(card: _Card) -> None:
@@ -193,7 +201,7 @@ def _large(card: _Card) -> None:
 
 _DRAW: dict[Form, Callable[[_Card], None]] = {
     Form.LINE: _line,
-    Form.SMALL: _small,
+    **dict.fromkeys(_NARROW, _small),
     Form.MEDIUM: _medium,
     Form.LARGE: _large,
 }

@@ -68,21 +68,6 @@ class _Units(NamedTuple):
     copied: NDArray[np.bool_]
     real: NDArray[np.bool_]  # within the pool
 
-    def pick(self, rows: NDArray[np.bool_]) -> _Units:
-        return _Units(
-            self.state[rows],
-            self.owner[rows],
-            self.stored[rows],
-            self.refs[rows],
-            self.copied[rows],
-            self.real[rows],
-        )
-
-    def changed(self, before: _Units) -> NDArray[np.bool_]:
-        """Cells in which something is not as it was."""
-        differ = [new != old for new, old in zip(self, before, strict=True)]
-        return np.any(np.logical_or.reduce(differ), axis=1)
-
 
 class GridModel:
     """The codes of one lane's grid; only cells whose blocks changed are worked out again."""
@@ -92,47 +77,53 @@ class GridModel:
         self._identity = identity
         self._unit = gcd(block_size, scale.tokens)
         self._pieces = block_size // self._unit
-        self._units: _Units | None = None
+        self._per_cell = scale.tokens // self._unit  # units
+        self._before: tuple[Cells, tuple[int, ...]] | None = None
         self._codes = np.zeros(0, np.uint16)
 
     def codes(self, cells: Cells, copied: tuple[int, ...] = ()) -> Codes:
         """Codes of the whole grid, `scale.rows` x `scale.width`, memory in reading order."""
-        units = self._cut(cells, copied)
-        if self._units is None or units.state.shape != self._units.state.shape:
-            self._codes = _codes(units, self._unit, self._identity)
-        else:
-            changed = units.changed(self._units)
-            self._codes[changed] = _codes(units.pick(changed), self._unit, self._identity)
-        self._units = units
+        stale = self._stale(cells, copied)
+        if len(stale):
+            self._codes[stale] = _codes(self._units(cells, copied, stale), self._unit, self._identity)
+        self._before = cells, copied
         size = self._scale.rows * self._scale.width
         grid = np.full(size, code(Kind.VOID), np.uint16)
         drawn = self._codes[:size]
         grid[: len(drawn)] = drawn
         return grid.reshape(self._scale.rows, self._scale.width)
 
-    def _cut(self, cells: Cells, copied: tuple[int, ...]) -> _Units:
-        blocks, pieces = len(cells.state), self._pieces
-        stored = cells.stored
-        if pieces > 1:  # the slots of a block fill from its first on
-            stored = np.clip(stored[:, None] - self._unit * np.arange(pieces), 0, self._unit).ravel()
-        marked = np.zeros(blocks, np.bool_)
-        marked[list(copied)] = True
-        count, per_cell = blocks * pieces, self._scale.tokens // self._unit
-        rows = -(-count // per_cell)
+    def _stale(self, cells: Cells, copied: tuple[int, ...]) -> NDArray[np.int64]:
+        """Cells with blocks that are not as they were; at first all."""
+        if self._before is None or len(self._before[0].state) != len(cells.state):
+            count = -(-len(cells.state) * self._pieces // self._per_cell)
+            self._codes = np.zeros(count, np.uint16)
+            return np.arange(count)
+        then, copied_then = self._before
+        differ = (cells.state != then.state) | (cells.owner != then.owner)
+        differ |= (cells.stored != then.stored) | (cells.refs != then.refs)
+        differ[[*copied, *copied_then]] = True
+        units = np.flatnonzero(differ)[:, None] * self._pieces + np.arange(self._pieces)
+        return np.unique(units // self._per_cell)
 
-        def spread(values: NDArray, repeat: int = pieces) -> NDArray:
-            padded = np.zeros(rows * per_cell, values.dtype)
-            padded[:count] = np.repeat(values, repeat) if repeat > 1 else values
-            return padded.reshape(rows, per_cell)
-
-        real = np.ones(blocks, np.bool_)
+    def _units(self, cells: Cells, copied: tuple[int, ...], which: NDArray[np.int64]) -> _Units:
+        """The blocks of some cells, cut in units."""
+        unit = which[:, None] * self._per_cell + np.arange(self._per_cell)
+        block = unit // self._pieces
+        real = block < len(cells.state)
+        block = np.minimum(block, len(cells.state) - 1)
+        stored = cells.stored[block]
+        if self._pieces > 1:  # the slots of a block fill from its first on
+            stored = np.clip(stored - self._unit * (unit % self._pieces), 0, self._unit)
+        marked = np.zeros(len(cells.state), np.bool_)
+        marked[[*copied]] = True
         return _Units(
-            spread(cells.state),
-            spread(cells.owner),
-            spread(stored, 1),
-            spread(cells.refs),
-            spread(marked),
-            spread(real),
+            np.where(real, cells.state[block], Cell.FREE),
+            cells.owner[block],
+            np.where(real, stored, 0),
+            np.where(real, cells.refs[block], 0),
+            marked[block] & real,
+            real,
         )
 
 

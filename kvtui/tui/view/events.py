@@ -14,7 +14,7 @@ from kvtui.tui.view.scene import Scene, labels
 
 _NAME, _WIDE_NAME = 10, 14  # cells of a lane's title at most
 _WIDE = 72  # width from which there is room for the longer ones
-_VERBS = {EventKind.HIT: "hit"}
+_VERBS = {EventKind.HIT: "hit", EventKind.SAME_STEP_HIT: "hit at once"}
 _INKS = {EventKind.PREEMPTED: WARN_BOLD, EventKind.REJECTED: BAD}
 
 
@@ -80,6 +80,11 @@ def _detail(event: Event) -> tuple[str, ...]:
             return f"{a:,} tokens · {b:,} blocks", f"{a:,} tok · {b:,} blocks", f"{a:,} tokens"
         case EventKind.HIT:
             return f"{a:,} of {b:,} tokens were cached", f"{a:,} of {b:,} tokens", f"{a:,} tokens"
+        case EventKind.SAME_STEP_HIT:
+            return f"{a:,} of these tokens are computed in this step", f"{a:,} from this step"
+        case EventKind.CHUNK:
+            behind = f" after {b:,}" if b else ""
+            return f"{a:,} tokens of its prompt{behind}", f"{a:,} tok{behind}", f"{a:,} tokens"
         case EventKind.PREEMPTED:
             return f"no free block for {formats.request(b)}", f"no block for {formats.request(b)}"
         case EventKind.FINISHED:

@@ -9,6 +9,7 @@ from kvtui.tui.view.ink import BAD, BOLD, T1, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.scene import Scene, labels
 
 _LABEL, _VALUE, _GAP = 10, 8, 3
+_LONG, _WIDEST = 17, 16  # of a label and a value about the cache
 Row = tuple[str, list[str], Ink]
 
 
@@ -39,20 +40,61 @@ def figure_lines(
     return canvas.lines()
 
 
+def cache_lines(
+    scene: Scene, *, width: int, height: int, margin: int = 2, hint: str = ""
+) -> tuple[Line, ...]:
+    """What the prefix cache found, lost and kept; chunks of prompts, and drafts where there are any."""
+    canvas = Canvas(width, height)
+    value = max(_VALUE, min(_WIDEST, (width - 2 * margin - _LONG) // len(scene.lanes)))
+    canvas.put(margin, 0, "Cache", BOLD)
+    names = [name.rjust(value) for name in labels(scene.lanes, width=value - 1)]
+    _group(canvas, margin, 0, names, _cache(scene)[: height - 1], value, label=_LONG)
+    used = margin + _LONG + value * len(scene.lanes)
+    canvas.put_right(width - margin, 0, hint if used + len(hint) + 1 < width - margin else "", T3)
+    return canvas.lines()
+
+
+def _cache(scene: Scene) -> list[Row]:
+    """Two hit rates under their own names, as vLLM counts them apart."""
+    counters = _counters(scene)
+    rows = [
+        ("hits, first time", [_rate(c.hit_tokens, c.query_tokens) for c in counters], T1),
+        ("hits, preempted", [_rate(c.readmit_hit_tokens, c.readmit_query_tokens) for c in counters], T1),
+        ("same-step hits", [_number(c.same_step_hit_tokens) for c in counters], T1),
+        ("blocks evicted", [_number(c.evictions) for c in counters], T1),
+        ("prompt chunks", [_number(c.chunks) for c in counters], T1),
+    ]
+    if any(c.draft_tokens for c in counters):
+        rows.insert(
+            0, ("drafts accepted", [_rate(c.accepted_draft_tokens, c.draft_tokens) for c in counters], T1)
+        )
+    return rows
+
+
+def _rate(part: int | None, whole: int | None) -> str:
+    return formats.share(100 * part / whole) if whole and part is not None else formats.NA
+
+
+def _number(value: int | None) -> str:
+    return formats.NA if value is None else formats.count(value)
+
+
 def _column(scene: Scene, room: int) -> int:
     """Cells of one lane's figures: as many as its title wants, where there is room for it."""
     wanted = max(text_width(lane.title) for lane in scene.lanes) + 1
     return max(_VALUE, min(wanted, (room - _LABEL) // len(scene.lanes)))
 
 
-def _group(canvas: Canvas, x: int, y: int, names: list[str], rows: list[Row], value: int) -> None:
+def _group(
+    canvas: Canvas, x: int, y: int, names: list[str], rows: list[Row], value: int, label: int = _LABEL
+) -> None:
     for lane, name in enumerate(names):
-        canvas.put(x + _LABEL + lane * value, y, name, lane_ink(lane))
-    for at, (label, values, ink) in enumerate(rows, start=1):
-        canvas.put(x, y + at, label, T3)
+        canvas.put(x + label + lane * value, y, name, lane_ink(lane))
+    for at, (word, values, ink) in enumerate(rows, start=1):
+        canvas.put(x, y + at, word, T3)
         for lane, text in enumerate(values):
             shown = ink if text not in ("0", formats.NA) else T3
-            canvas.put_right(x + _LABEL + (lane + 1) * value, y + at, text, shown)
+            canvas.put_right(x + label + (lane + 1) * value, y + at, text, shown)
 
 
 def _counts(scene: Scene) -> list[Row]:

@@ -42,6 +42,7 @@ TO_ASCII = str.maketrans(
         **{"·": "-", "–": "-", "─": "-", "━": "=", "▀": "=", "▄": "="},
         **{"→": ">", "←": "<", "↑": "^", "↓": "v", "▶": ">", "▸": ">"},
         **{"●": "O", "╋": "x", "╳": "X", "×": "x", "…": ".", "▍": " "},
+        **{"┌": "+", "┘": "+", "┿": ":", "│": "|", "┼": "@"},
         **{"█": "#", "▌": "a", "▒": "+", "░": "-", "╱": "/", "▚": "~", "◆": "*"},
         **dict.fromkeys("▏▎▋▊▉", "#"),
     }
@@ -56,7 +57,7 @@ def glyph(code: int, look: Look) -> tuple[str, Ink]:
         return ("+" if amount >= MANY else str(amount)), _INKS[kind]
     if kind in (Kind.STORED, Kind.PART):
         return _stored(kind, amount, who, look)
-    if kind is Kind.FREE and not look.palette.colour and not look.ascii:
+    if kind is Kind.FREE and not look.palette.wells and not look.ascii:
         return "·", _INKS[kind]  # without a well a blank would look like the end of the pool
     ink = _INKS.get(kind) or Ink(f"d{who % 8}", "well")
     return (_ASCII if look.ascii else _SHAPES)[kind], ink

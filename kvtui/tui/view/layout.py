@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import NamedTuple
 
 from kvtui.tui.view.canvas import Rect
 
@@ -11,11 +12,20 @@ MIN_WIDTH, MIN_HEIGHT = 60, 16
 _PANEL = 6  # rows that a lower panel needs to be of use
 
 
+class Column(NamedTuple):
+    """A stretch of columns: the first, and how many."""
+
+    x: int
+    width: int
+
+
 class Form(Enum):
-    """The four ways a lane is drawn: width, and the grid's place and room."""
+    """The ways a lane is drawn: width, and the grid's place and room."""
 
     LINE = "60x8"
     SMALL = "40x18"
+    TALL = "40x28"
+    TALLER = "40x48"
     MEDIUM = "60x21"
     LARGE = "67x52"
 
@@ -23,9 +33,14 @@ class Form(Enum):
 GRID = {  # x, y, room across, rows
     Form.LINE: Rect(27, 1, 32, 5),
     Form.SMALL: Rect(1, 4, 32, 10),
+    Form.TALL: Rect(1, 4, 32, 20),
+    Form.TALLER: Rect(1, 4, 32, 40),
     Form.MEDIUM: Rect(2, 1, 32, 20),
     Form.LARGE: Rect(2, 8, 64, 40),
 }
+
+
+_NARROW_FORMS = (Form.TALLER, Form.TALL)
 
 
 @dataclass(frozen=True)
@@ -52,11 +67,18 @@ class Plan:
         return Rect(0, self.height - 2, self.width, 1)
 
     @property
+    def columns(self) -> tuple[Column, ...]:
+        """Room for a caption under each lane, from the left margin on; none where lanes stand stacked."""
+        if self.form is Form.LINE:
+            return ()
+        return tuple(Column(lane.x, lane.width - 2 * self.margin - 1) for lane in self.lanes)
+
+    @property
     def footer(self) -> Rect:
         return Rect(0, self.height - 1, self.width, 1)
 
 
-_LISTS = ("events", "waiting", "running", "figures")
+_LISTS = ("events", "waiting", "running", "figures", "cache")
 _DRAWER = ("", "chart", *_LISTS)  # "" is the drawer shut
 
 
@@ -94,7 +116,8 @@ def _large(width: int, height: int, lanes: int) -> Plan:
     fixed = {
         "chart": Rect(x, 2, room, 13),
         "figures": Rect(x, 16, room, _PANEL),
-        "queues": Rect(x, 23, room, events.y - 24),
+        "cache": Rect(x, 23, room, _PANEL),
+        "queues": Rect(x, 30, room, events.y - 31),
         "events": events,
     }
     caption = Rect(0, 55, 67 * lanes, 2)
@@ -113,18 +136,26 @@ def _medium(width: int, height: int, lanes: int) -> Plan:
 
 
 def _small(width: int, height: int, lanes: int) -> Plan:
-    """Panels right of the lanes or under them, where there is room; else one at a time as a drawer."""
-    cards, caption = _row(lanes, 1, 40, 18), Rect(0, 20, width, 2)
+    """Narrow cards, as tall as leaves room for panels right of them or below; else one panel at a time as a
+    drawer."""
     left = 40 * lanes
-    if width - left >= 40:
-        fixed = {"chart": Rect(left, 1, width - left, 9)}
-        slot = Rect(left, 11, width - left, 8)
-        return Plan(Form.SMALL, 1, cards, caption, slot, _LISTS, width, height, fixed)
-    if height >= 26 + _PANEL:
-        slot = Rect(0, 23, width, height - 26)
-        return Plan(Form.SMALL, 1, cards, caption, slot, _DRAWER[1:], width, height)
+    beside = width - left >= 40
+    form = next(
+        (form for form in _NARROW_FORMS if height >= GRID[form].height + (15 if beside else 16 + _PANEL)),
+        Form.SMALL,
+    )
+    tall = GRID[form].height + 8
+    cards, caption = _row(lanes, 1, 40, tall), Rect(0, tall + 2, width, 2)
+    if beside:
+        chart = min(13, tall // 2)
+        fixed = {"chart": Rect(left, 1, width - left, chart)}
+        slot = Rect(left, chart + 2, width - left, tall - chart - 1)
+        return Plan(form, 1, cards, caption, slot, _LISTS, width, height, fixed)
+    if height >= tall + 8 + _PANEL:
+        slot = Rect(0, tall + 5, width, height - tall - 8)
+        return Plan(form, 1, cards, caption, slot, _DRAWER[1:], width, height)
     slot = Rect(0, 15, width, height - 17)
-    return Plan(Form.SMALL, 1, cards, caption, slot, _DRAWER, width, height, floor=15)
+    return Plan(form, 1, cards, caption, slot, _DRAWER, width, height, floor=15)
 
 
 def _stacked(width: int, height: int, lanes: int) -> Plan | None:

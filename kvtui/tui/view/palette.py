@@ -1,10 +1,16 @@
-"""Palettes: every role as a number 16-255 of the 256-colour table, which terminals do not re-theme."""
+"""Palettes: every role as a number 16-255 of the 256-colour table, which terminals do not re-theme.
+
+Terminals that have but sixteen colours get those: the numbers 0-15, whatever the terminal makes of them, on
+its own background (-1). There free memory has no colour of its own and is drawn with a dot.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
+
+from kvtui.tui.view.words import ENGLISH
 
 _ROLES: Final = (
     "bg well t1 t2 t3 rule base acc warn hot bad hole ghost ghost2 inv lane3 lane4"
@@ -23,6 +29,14 @@ _HIGH_CONTRAST: Final = (
     "16 234 231 255 250 244 231 86 220 226 203 250 240 237 16 123 219"
     " 150 139 178 218 71 117 210 75 58 60 58 95 22 24 88 24"
 )
+_SIXTEEN_DARK: Final = (
+    "-1 -1 15 7 7 8 15 10 11 11 9 7 8 8 0 14 13"
+    " 12 9 14 13 2 3 6 5 4 1 6 5 2 3 6 5"
+)  # fmt: skip
+_SIXTEEN_LIGHT: Final = (
+    "-1 -1 0 0 8 7 0 2 3 1 1 8 7 7 15 6 5"
+    " 4 1 6 5 12 9 14 13 12 9 14 13 4 1 6 5"
+)  # fmt: skip
 _CUBE: Final = (0, 95, 135, 175, 215, 255)
 
 
@@ -38,12 +52,19 @@ def rgb(number: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Palette:
-    """Colour numbers by role; `colour` is False where a terminal is asked to show no colours."""
+    """Colour numbers by role; `colour` is False where a terminal is asked to show no colours, `wells` where
+    free memory has no background of its own."""
 
     name: str
     numbers: str = ""
     dark: bool = True
     colour: bool = True
+    wells: bool = True
+
+    @property
+    def bits(self) -> int:
+        """Of a colour, as far as the palette needs them: 0, 4 or 8."""
+        return 0 if not self.colour else 8 if self.wells else 4
 
     @cached_property
     def roles(self) -> dict[str, int]:
@@ -57,13 +78,26 @@ PALETTES: Final = {
     "dark": Palette("dark", _DARK),
     "light": Palette("light", _LIGHT, dark=False),
     "high-contrast": Palette("high-contrast", _HIGH_CONTRAST),
-    "none": Palette("none", colour=False),
+    "16-dark": Palette("16-dark", _SIXTEEN_DARK, wells=False),
+    "16-light": Palette("16-light", _SIXTEEN_LIGHT, dark=False, wells=False),
+    "none": Palette("none", colour=False, wells=False),
 }
+THEMES: Final = ("dark", "light", "high-contrast")
+
+
+def palette_name(theme: str, bits: int) -> str:
+    """Which palette shows a theme on a terminal with colours of so many bits."""
+    if not bits:
+        return "none"
+    if bits >= 8:
+        return theme
+    return "16-light" if theme == "light" else "16-dark"
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """How a terminal is to be drawn on: which palette, and whether only ASCII may be used."""
+    """How a terminal is to be drawn on: which palette, whether only ASCII may be used, which language."""
 
     palette: Palette = PALETTES["dark"]
     ascii: bool = False
+    language: str = ENGLISH  # of captions and the tour

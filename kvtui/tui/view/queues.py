@@ -103,9 +103,12 @@ def _running(column: _Column) -> None:
     column.head("Running", count)
     for y, row in enumerate(rows[: column.rows(count or 0, len(rows))], start=1):
         column.name(y, row.request, T2)
-        bar = _progress_bar(row.generated, row.output)
-        column.canvas.put(column.x + 7, y, bar, hue_ink(row.request).on("well"))
-        column.canvas.put_right(column.end, y, formats.progress(row.generated, row.output), T3)
+        prompting = row.computed < row.prompt  # its prompt is computed in chunks
+        done, total = (row.computed, row.prompt) if prompting else (row.generated, row.output)
+        ink = T3 if prompting else hue_ink(row.request)
+        column.canvas.put(column.x + 7, y, _progress_bar(done, total), ink.on("well"))
+        column.canvas.put(column.x + 16, y, "prompt" if prompting and column.width >= _WIDE else "", T3)
+        column.canvas.put_right(column.end, y, formats.progress(done, total), T3)
 
 
 def _progress_bar(done: int, total: int) -> str:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from kvtui.frame import Counters, Frame
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut, text_width, wrap
-from kvtui.tui.view.captions import NO_GAIN, whole
 from kvtui.tui.view.digits import SMALL, WIDE, Face, digits
 from kvtui.tui.view.ink import BOLD, RULE, T1, T2, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Run, Scene, compared, labels
+from kvtui.tui.view.situation import NO_GAIN, whole
 
 _WIDTH = 92
 _ROWS = 160

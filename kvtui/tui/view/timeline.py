@@ -12,10 +12,12 @@ from kvtui.tui.view.ink import BAD, RULE, T1, T2, T3, WARN, Ink
 from kvtui.tui.view.scene import Mark, Scene
 
 _MARKS = {  # worst last
+    EventKind.EVICTED.value: ("┿", T3),
     EventKind.PREEMPTED.value: ("╋", WARN),
     EventKind.REJECTED.value: ("╳", BAD),
 }
 _RANK = {kind: at for at, kind in enumerate(_MARKS)}
+_NARROW = 100  # cells of a row without room for all counts
 _SHORTEST_S = 1.0
 _NEARLY = 0.95
 _NEAR, _CROWD = 4, 4  # cells each way, and how many of them marked make a stretch
@@ -74,12 +76,15 @@ def _ends(canvas: Canvas, scene: Scene, margin: int) -> tuple[int, int]:
 
 
 def _legend(canvas: Canvas, scene: Scene, right: int) -> int:
-    """Counts of what the marks stand for; gives the column where it starts."""
+    """What the marks stand for, with counts; gives the column where it starts."""
     preempted = _sum([frame.counters.preemptions for frame in scene.frames])
     rejected = _sum([frame.counters.rejected for frame in scene.frames])
+    evicted = any(mark.kind == EventKind.EVICTED.value for mark in scene.marks)
+    if evicted and canvas.width > _NARROW:
+        right = _key(canvas, right, EventKind.EVICTED.value, "") - 2
     if rejected:
-        right = _key(canvas, right, EventKind.REJECTED.value, rejected) - 2
-    return _key(canvas, right, EventKind.PREEMPTED.value, preempted)
+        right = _key(canvas, right, EventKind.REJECTED.value, f" {formats.count(rejected)}") - 2
+    return _key(canvas, right, EventKind.PREEMPTED.value, f" {formats.count(preempted)}")
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
@@ -88,9 +93,9 @@ def _sum(counts: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-def _key(canvas: Canvas, right: int, kind: str, count: int | None) -> int:
+def _key(canvas: Canvas, right: int, kind: str, count: str) -> int:
     glyph, ink = _MARKS[kind]
-    start = canvas.put_right(right, 0, f"{kind} {formats.count(count)}", T3)
+    start = canvas.put_right(right, 0, kind + count, T3)
     canvas.put(start - 2, 0, glyph, ink)
     return start - 2
 

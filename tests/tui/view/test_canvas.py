@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtui.tui.view.canvas import Canvas, Rect, cut, line_width, plain, text_width
+from kvtui.tui.view.canvas import Canvas, Rect, cut, line_width, plain, text_width, wrap_line
 from kvtui.tui.view.ink import BOLD, T2, T3
 
 
@@ -55,3 +55,25 @@ def test_text_is_cut_at_a_word() -> None:
 @given(st.text(alphabet="ab 連続·", max_size=40), st.integers(0, 30))
 def test_a_cut_text_fits(text: str, width: int) -> None:
     assert text_width(cut(text, width)) <= max(width, 0)
+
+
+LINES = st.lists(
+    st.tuples(st.text(alphabet="ab 連続。", max_size=12), st.sampled_from([T2, BOLD])), max_size=6
+)
+
+
+@given(LINES, st.integers(12, 30))
+def test_a_wrapped_line_fits_and_loses_nothing_but_blanks(line: list, width: int) -> None:
+    lines = wrap_line(tuple(line), width)
+    if all(text_width(word) <= width for text, _ in line for word in plain(line).split()):
+        assert all(line_width(each) <= width for each in lines)
+
+    def solid(of: list) -> list:
+        return [(char, ink) for text, ink in of for char in text if char != " "]
+
+    assert solid([run for each in lines for run in each]) == solid(line)
+
+
+def test_wide_text_breaks_anywhere_but_before_a_closing_mark() -> None:
+    assert [plain(each) for each in wrap_line((("連続確保は 19 件。", T2),), 10)] == ["連続確保は", "19 件。"]
+    assert [plain(each) for each in wrap_line((("連続。確保", T2),), 4)] == ["連", "続。", "確保"]

@@ -8,9 +8,10 @@ import pytest
 
 from kvtui.frame import Event, EventKind, Frame, Split
 from kvtui.tui.view.canvas import line_width, plain
-from kvtui.tui.view.captions import HOLD_S, Narrator, Situation, caption, situation
+from kvtui.tui.view.captions import Room, caption
 from kvtui.tui.view.ink import WARN_BOLD, lane_ink
 from kvtui.tui.view.scene import Run, Scene
+from kvtui.tui.view.situation import HOLD_S, Narrator, Situation, situation
 from tests.tui.frames import (
     cells_of,
     contiguous_frame,
@@ -23,7 +24,7 @@ from tests.tui.frames import (
 
 
 def said(shown: Scene, *, width: int = 116, rows: int = 2) -> list[str]:
-    return [plain(line) for line in caption(shown, situation(shown), width=width, rows=rows)]
+    return [plain(line) for line in caption(shown, situation(shown), Room(width, rows))]
 
 
 def counted(frame: Frame, **changes: object) -> Frame:
@@ -44,7 +45,7 @@ def test_full_in_three_widths() -> None:
 
 
 def test_numbers_wear_the_colour_of_what_they_count() -> None:
-    first, second = caption(scene(), Situation("full"), width=116, rows=2)
+    first, second = caption(scene(), Situation("full"), Room(116, 2))
     assert ("19", lane_ink(0, bold=True)) in first
     assert ("402", WARN_BOLD) in first
     assert ("66", lane_ink(1, bold=True)) in second
@@ -121,8 +122,8 @@ def test_two_paged_lanes_that_differ_in_the_prefix_cache() -> None:
     on = replace(counted(paged_frame(), running=68, query_tokens=900, hit_tokens=400), cells=cells)
     lanes = (lane("paged", title="Paged"), lane("paged", name="cache", title="Cache"))
     assert said(scene(lanes=lanes, frames=(off, on))) == [
-        "Without the prefix cache 53 requests fit: each keeps its own copy of the same opening prompt.",
-        "With it 68 fit: 2 blocks are shared and save 3 copies.",
+        "Without the prefix cache 53 requests run: each keeps its own copy of the same opening prompt.",
+        "With it 68 run: 2 blocks are shared and save 3 copies.",
     ]
 
 
@@ -130,8 +131,8 @@ def test_the_order_of_lanes_that_differ_in_the_prefix_cache() -> None:
     off = counted(paged_frame(), running=53, query_tokens=0)
     on = counted(paged_frame(), running=68, query_tokens=900, hit_tokens=400)
     lines = said(scene(lanes=(lane("paged"),) * 2, frames=(on, off)))
-    assert lines[0].startswith("With the prefix cache 68 requests fit: ")
-    assert lines[1].startswith("Without it 53 fit: ")
+    assert lines[0].startswith("With the prefix cache 68 requests run: ")
+    assert lines[1].startswith("Without it 53 run: ")
 
 
 def test_what_differs_from_a_contiguous_lane_is_not_the_prefix_cache() -> None:
@@ -206,7 +207,7 @@ PREEMPTION = Situation("preempted", 1, Event(74.0, 1798, EventKind.PREEMPTED, 27
     ],
 )
 def test_a_preemption(width: int, rows: int, text: str) -> None:
-    assert [plain(line) for line in caption(scene(), PREEMPTION, width=width, rows=rows)] == [text]
+    assert [plain(line) for line in caption(scene(), PREEMPTION, Room(width, rows))] == [text]
 
 
 ALL = ("start", "idle", "keep up", "full", "no gain", "one done", "end", "nothing ran")
@@ -217,7 +218,7 @@ ALL = ("start", "idle", "keep up", "full", "no gain", "one done", "end", "nothin
 def test_every_situation_fits_everywhere(name: str, width: int, rows: int) -> None:
     done = replace(paged_frame(), done=True, time_s=3599.0)
     shown = scene(frames=(contiguous_frame(), done))
-    lines = caption(shown, Situation(name), width=width, rows=rows)
+    lines = caption(shown, Situation(name), Room(width, rows))
     assert 1 <= len(lines) <= rows
     assert all(line_width(line) <= width for line in lines)
     assert all("…" not in plain(line) for line in lines)

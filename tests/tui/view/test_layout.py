@@ -29,7 +29,7 @@ def test_the_table_at_120x36() -> None:
     assert plan.caption == Rect(0, 24, 120, 2)
     assert plan.fixed == {"chart": Rect(0, 27, 60, 6)}
     assert plan.slot == Rect(60, 27, 60, 6)
-    assert plan.cycle == ("events", "waiting", "running", "figures")
+    assert plan.cycle == ("events", "waiting", "running", "figures", "cache")
 
 
 def test_the_table_at_200x60() -> None:
@@ -61,7 +61,10 @@ def test_more_lanes_use_smaller_cards() -> None:
     for width, height, lanes, form in (
         (120, 36, 3, Form.SMALL),
         (180, 36, 3, Form.MEDIUM),
-        (200, 60, 4, Form.SMALL),
+        (200, 60, 4, Form.TALLER),
+        (200, 40, 4, Form.TALL),
+        (200, 30, 4, Form.SMALL),
+        (80, 44, 2, Form.TALL),
         (80, 30, 3, Form.LINE),
         (120, 36, 1, Form.MEDIUM),
     ):

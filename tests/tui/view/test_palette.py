@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from kvtui.tui.view.ink import HUES, LANES, hue_of
-from kvtui.tui.view.palette import PALETTES, Palette, rgb
+from kvtui.tui.view.palette import PALETTES, THEMES, Palette, palette_name, rgb
 
 Triple = tuple[float, float, float]
 
@@ -30,7 +30,7 @@ VISION = {
         (0.004733, 0.691367, 0.303900),
     ),
 }
-COLOURED = [palette for palette in PALETTES.values() if palette.colour]
+COLOURED = [PALETTES[name] for name in THEMES]
 
 
 def linear(number: int) -> Triple:
@@ -126,3 +126,21 @@ def test_a_period_in_the_trace_does_not_paint_a_kind_in_one_hue() -> None:
     for period in (2, 4, 8):
         assert len({hue_of(number) for number in range(0, 64 * period, period)}) == HUES
     assert all(hue_of(number) != hue_of(number + 1) for number in range(1000))
+
+
+def test_sixteen_colours_tell_hues_from_what_has_a_meaning() -> None:
+    for name in ("16-dark", "16-light"):
+        roles = PALETTES[name].roles
+        assert len({roles[f"h{at}"] for at in range(HUES)}) == HUES
+        meaning = {roles[role] for role in ("acc", "warn", "base")}
+        assert len(meaning) == 3
+        if name == "16-dark":
+            assert not meaning & {roles[f"h{at}"] for at in range(HUES)}
+        assert all(-1 <= number < 16 for number in roles.values())
+
+
+def test_the_terminal_decides_which_palette_shows_a_theme() -> None:
+    assert palette_name("light", 24) == palette_name("light", 8) == "light"
+    assert palette_name("light", 4) == "16-light"
+    assert palette_name("high-contrast", 4) == "16-dark"
+    assert palette_name("dark", 0) == "none"

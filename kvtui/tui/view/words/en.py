@@ -1,21 +1,12 @@
-"""The sentences of the screen, one table a language. `captions` fills and colours the fields in braces.
-
-Each situation has one entry for each width of caption: wide (two lines), narrow (two lines of at most 78
-cells) and one line of at most 58. Where an entry is missing the next wider one is used.
-"""
+"""English."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
+from kvtui.tui.view.words import Say
 
-class Say(NamedTuple):
-    wide: tuple[str, ...]
-    narrow: tuple[str, ...] = ()
-    line: str = ""
-
-
-ENGLISH: Final[dict[str, Say]] = {
+CAPTIONS: Final[dict[str, Say]] = {
     "start": Say(
         ("Every lane starts empty. Watch how each gives out the same memory.",),
         line="Every lane starts empty, with the same memory.",
@@ -58,25 +49,21 @@ ENGLISH: Final[dict[str, Say]] = {
         ),
         ("{name} adds {block} slots at a time and runs {run}.",),
     ),
-    "last": Say(
-        ("{name} has let everybody in. Still running: {run}.",),
-    ),
+    "last": Say(("{name} has let everybody in. Still running: {run}.",)),
+    "done": Say(("{name} has finished everything at {end}.",)),
     "region against blocks": Say(
         (), line="Locked: {locked} each. Filled: {filled}. Full at {run0}; {name1}: {run1}."
     ),
     "cache off": Say(
-        (
-            "Without the prefix cache {run} requests {fit}:"
-            " each keeps its own copy of the same opening prompt.",
-        ),
-        ("Without the prefix cache {run} {fit}: each keeps its own copy.",),
+        ("Without the prefix cache {run} requests run: each keeps its own copy of the same opening prompt.",),
+        ("Without the prefix cache {run} run: each keeps its own copy.",),
     ),
-    "cache off, too": Say(("Without it {run} {fit}: each keeps its own copy of the same opening prompt.",)),
+    "cache off, too": Say(("Without it {run} run: each keeps its own copy of the same opening prompt.",)),
     "cache on": Say(
-        ("With the prefix cache {run} requests {fit}: {shared} blocks are shared and save {saved} copies.",),
-        ("With the prefix cache {run} {fit}: {shared} blocks save {saved} copies.",),
+        ("With the prefix cache {run} requests run: {shared} blocks are shared and save {saved} copies.",),
+        ("With the prefix cache {run} run: {shared} blocks save {saved} copies.",),
     ),
-    "cache on, too": Say(("With it {run} {fit}: {shared} blocks are shared and save {saved} copies.",)),
+    "cache on, too": Say(("With it {run} run: {shared} blocks are shared and save {saved} copies.",)),
     "counts": Say((), line="{name0} runs {run0}, {name1} runs {run1}."),
     "no gain": Say(
         ("Paging wins little on this traffic: {base} holds {run0}, {name1} {run1}.",),
@@ -87,15 +74,11 @@ ENGLISH: Final[dict[str, Say]] = {
             "No free block was left: {victim} gave back {given} blocks so that {taker} can go on."
             " It will be computed again.",
         ),
-        (
-            "No free block was left: {victim} gave back {given} blocks so that {taker}",
-            "can go on. It will be computed again.",
-        ),
+        ("{victim} gave back {given} blocks so that {taker} can go on. It will be computed again.",),
         "{victim} gave back {given} blocks so that {taker} can go on.",
     ),
     "one done": Say(
         ("{done} has finished everything at {end}; {late} still has {left} requests to go.",),
-        ("{done} has finished everything at {end};", "{late} still has {left} requests to go."),
         line="{done} is done at {end}; {late} has {left} to go.",
     ),
     "end": Say(
@@ -117,6 +100,10 @@ ENGLISH: Final[dict[str, Say]] = {
         ("{fast} finished in {end1}.", "S shows the summary."), line="{fast} finished in {end1}. S: summary."
     ),
     "end, not whole": Say(("{verdict}", "S shows the summary."), line="{verdict}"),
+    "plain": Say(("{name}: {run} running, {wait} waiting, {done} finished.",)),
+    "plain, preempted": Say(
+        ("{name}: {run} running, {wait} waiting, {done} finished, {preempted} preempted.",),
+    ),
     "nothing ran": Say(
         ("No request fits: each needs more memory than the whole pool has.",),
         line="No request fits in this pool.",
