@@ -8,6 +8,7 @@ from kvtui import __version__
 from kvtui.cli.attach import attach
 from kvtui.cli.browse import browse
 from kvtui.cli.capacity import capacity
+from kvtui.cli.check import check
 from kvtui.cli.commands import decisions, gpus, models, trace, workloads
 from kvtui.cli.demo import demo
 from kvtui.cli.doctor import doctor
@@ -60,6 +61,7 @@ for command in (
     browse,
     attach,
     record,
+    check,
     capacity,
     sweep,
     trace,
