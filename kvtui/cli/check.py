@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kvtui.cli.run import run
 
-SCREEN_ONLY = ("headless", "as_json", "speed", "theme", "ascii", "no_mouse", "record", "force")
+if TYPE_CHECKING:
+    from kvtui.experiment import Experiment
+    from kvtui.recording import Recording
+
+OWN = ("headless", "as_json", "record", "force")  # which here would mean something else, or nothing
 
 
-@click.command(params=[param for param in run.params if param.name not in SCREEN_ONLY])
+@click.command(params=[param for param in run.params if param.name not in OWN])
 @click.option(
     "--measured",
     required=True,
@@ -22,7 +26,8 @@ SCREEN_ONLY = ("headless", "as_json", "speed", "theme", "ascii", "no_mouse", "re
     help="What the server did: a recording by kvtui attach --record.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def check(measured: Path, as_json: bool, **options: Any) -> int:
+@click.option("--show", is_flag=True, help="Show the server beside the lanes instead.")
+def check(measured: Path, as_json: bool, show: bool, **options: Any) -> int:
     """Run recorded traffic and print how far off batch, KV use and times are from what was measured.
 
     TRACE is what kvtui record wrote while the server was watched; the options are those of kvtui run. The
@@ -32,6 +37,7 @@ def check(measured: Path, as_json: bool, **options: Any) -> int:
     kvtui attach localhost:8000 --record server.kvtui        # meanwhile, in another terminal:
     kvtui record --upstream http://localhost:8000 -o trace.jsonl
     kvtui check trace.jsonl --measured server.kvtui --lane paged --blocks 4096
+    kvtui check trace.jsonl --measured server.kvtui --lane contiguous --lane paged:kv_dtype=fp8 --show
     """
     from kvtui.cli.build import experiment_of
     from kvtui.live.check import compare, render
@@ -40,6 +46,8 @@ def check(measured: Path, as_json: bool, **options: Any) -> int:
 
     recording = Recording(measured)
     experiment = experiment_of(options)
+    if show:
+        return _shown(recording, experiment, options)
     lanes = experiment.build(watched=False)
     while lanes[-1].step(1 << 60):
         pass
@@ -51,3 +59,20 @@ def check(measured: Path, as_json: bool, **options: Any) -> int:
     else:
         click.echo(render(figures, name=report["name"]))
     return 0
+
+
+def _shown(recording: Recording, experiment: Experiment, options: dict[str, Any]) -> int:
+    from kvtui.errors import ConfigError
+    from kvtui.tui import run as screen
+    from kvtui.tui.beside import Beside
+    from kvtui.tui.terminal import terminal_problem
+
+    if problem := terminal_problem():
+        raise ConfigError(f"no full screen here: {problem}", hint="without --show the figures are printed")
+    return screen(
+        Beside(recording, experiment),
+        speed=options["speed"],
+        theme=options["theme"],
+        ascii=options["ascii"],
+        mouse=not options["no_mouse"],
+    )

@@ -17,8 +17,8 @@ from kvtui.recording.recorder import Recorder
 
 
 class LiveFilming:
-    """Every look into one file. A file that can no longer be written ends the filming, not the watching:
-    `problem` then says why."""
+    """Every look into one file, once it is known until when it stood. A file that can no longer be written
+    ends the filming, not the watching: `problem` then says why."""
 
     def __init__(
         self,
@@ -40,6 +40,7 @@ class LiveFilming:
         self._lock = threading.Lock()  # servers are looked at by threads of their own
         self._recorder: Recorder | None = Recorder(path, about, force=force)
         self._tracks = [self._recorder.add(info) for info in lanes]
+        self._standing: list[Seen | None] = [None] * len(self._tracks)  # not yet written
 
     @property
     def on(self) -> bool:
@@ -49,17 +50,25 @@ class LiveFilming:
     def take(self, at: int, seen: Seen) -> None:
         """A look at server `at`."""
         with self._lock:
-            if self._recorder is None:
-                return
-            try:
-                self._recorder.note(self._tracks[at], seen.frame, now_ps=seen.now_ps)
-            except RecordingError as error:
-                self.problem = error.message
-                self._close()
+            before, self._standing[at] = self._standing[at], seen
+            if before is not None:
+                self._note(at, before, until_ps=seen.now_ps)
+
+    def _note(self, at: int, seen: Seen, *, until_ps: int) -> None:
+        if self._recorder is None:
+            return
+        try:
+            self._recorder.note(self._tracks[at], seen.frame, now_ps=seen.now_ps, next_ps=until_ps)
+        except RecordingError as error:
+            self.problem = error.message
+            self._close()
 
     def finish(self, report: Mapping[str, Any]) -> None:
         """Add what was known at the end and close the file."""
         with self._lock:
+            for at, seen in enumerate(self._standing):
+                if seen is not None:
+                    self._note(at, seen, until_ps=seen.now_ps)
             if self._recorder is None:
                 return
             try:

@@ -15,9 +15,13 @@ from kvtui.live.frames import Film, info_of
 from kvtui.live.session import Seen
 from kvtui.live.watch import Watch
 from kvtui.recording import Recording
+from kvtui.tui.app import KvtuiApp
+from kvtui.tui.beside import Beside
 from tests.cli.run import kvtui
+from tests.live.test_screen import seen
 from tests.live.test_watch import page
 from tests.recording.films import filmed
+from tests.tui.stagecraft import small
 
 LOOKS = [  # time, running, share of the memory, output tokens so far
     (0.0, 0, 0.0, 100),
@@ -46,6 +50,7 @@ def recorded(tmp_path: Path) -> Recording:
     for (now, *_), reading in zip(LOOKS, readings, strict=True):
         snapshot = watch.take(reading, now)
         filming.take(0, Seen(round(now * 1e12), film.frame(snapshot, now), snapshot))
+    filming.finish({"trace": None})
     return Recording(tmp_path / "s.kvtui")
 
 
@@ -93,3 +98,20 @@ def test_the_command(recording: Recording, tmp_path: Path) -> None:
 def test_a_recording_of_a_simulation_is_nothing_measured(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="is no recording of a server"):
         compare(Recording(filmed()), tmp_path / "none", LANE)
+
+
+async def test_the_server_beside_the_simulation(recording: Recording) -> None:
+    app = KvtuiApp(Beside(recording, small("paged", requests=20)), speed=float("inf"))
+    async with app.run_test(size=(120, 36)) as pilot:
+        text = await seen(app, pilot, "ENDED")
+        assert "s is what a real server did" in text
+        server, simulated = app.stage.scene().frames
+        assert server.counters.running == 0
+        assert server.time_s == 4.0  # the look before the first request is its beginning
+        assert simulated.counters.finished == 20
+        for key in ("m", "S", "tab", "tab", "tab", "tab", "home"):
+            await pilot.press(key)
+        assert app.stage.scene().frames[0].counters.running == 0
+        app.stage.go_to(1.5)
+        assert app.stage.scene().frames[0].counters.running == 4
+        assert app.stage.scene().frames[0].batch == ((0.0, 0), (1.0, 4))

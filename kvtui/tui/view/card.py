@@ -97,7 +97,7 @@ class _Card:
             or drained(self.scene, self.lane)
         ):
             return None
-        return formats.ratio(self.counters.running, self.scene.frames[0].counters.running)
+        return formats.ratio(self.counters.running, self.scene.frames[0].counters.running or 0)
 
     @property
     def words(self) -> str:

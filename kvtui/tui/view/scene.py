@@ -87,8 +87,8 @@ def compared(scene: Scene) -> tuple[int, int]:
 
 def drained(scene: Scene, lane: int) -> bool:
     """Whether nobody is left to be let in, so that a small batch says nothing about memory."""
-    if not scene.heading.requests:
-        return False
+    if not scene.heading.requests or scene.lanes[lane].label == "live":
+        return False  # nobody knows who is still to come
     counters = scene.frames[lane].counters
     known = counters.finished + counters.rejected + counters.unfinished
     everybody = known >= scene.heading.requests
