@@ -90,6 +90,10 @@ class Beside:
     def watch(self, at: int, lane: Any) -> None:
         """Nothing is recorded."""
 
+    def close(self) -> None:
+        """What was cast is not played any more."""
+        self._simulation.close()
+
     def snapshots(self, lanes: Sequence[Any]) -> tuple[Snapshot, ...]:
         return ()
 
