@@ -115,7 +115,8 @@ def _head(report: dict[str, Any]) -> list[str]:
         config["gpu"] if config["tensor_parallel"] == 1 else f"{config['tensor_parallel']} x {config['gpu']}"
     )
     if config["time"] == "measured":
-        gpu = f"{config['device']} (attention and copies only)"
+        gemm = all(x["backend"].get("gemm") for x in report["lanes"])
+        gpu = config["device"] if gemm else f"{config['device']} (attention and copies only)"
     left_out = sum(x["count"] for x in trace["left_out"])
     requests = f"{trace['requests']:,} requests" + (f" ({left_out:,} rows left out)" if left_out else "")
     span = ", no recorded times" if trace["span_s"] is None else f" over {trace['span_s']:,.1f} s"

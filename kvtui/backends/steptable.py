@@ -1,7 +1,8 @@
 """Measured attention as a table of step times, to calibrate the simulator with `kvtui steptime --fit`.
 
 One row a shape of step, in the columns of the tables that the step-time model is fitted on: decode-only and
-prompt-only steps, time of the attention core of one layer, median over the steps of that shape.
+prompt-only steps, time of the attention core of one layer, median over the steps of that shape. Where all
+layers and the matrix products of the model are carried out, there is a row for the whole step as well.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Form(NamedTuple):
     requests: int
     context: int  # mean over the requests, rounded
     tokens: int
+    scope: str = "kernel"  # or step: all of it
 
 
 class StepTable:
@@ -59,12 +61,15 @@ class StepTable:
             )
         self.facts: dict[str, Any] = {}
         self.layers = 1
+        self.whole = False  # whether steps are those of a whole model
         self._times: dict[Form, list[float]] = {}
 
     def add(self, plan: Plan, batch: Batch, parts: dict[str, float]) -> None:
         """Take note of a step, if it was one of decodes or of prompts alone."""
         if form := _form(batch):
             self._times.setdefault(form, []).append(parts["attention"] / self.layers)
+            if self.whole:
+                self._times.setdefault(form._replace(scope="step"), []).append(sum(parts.values()))
 
     def write(self) -> int:
         """Write the file; gives the number of rows. Raises ConfigError where it cannot be written."""
@@ -81,10 +86,12 @@ class StepTable:
         return len(rows)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
+        attention = self.facts.pop("attention")
         for form, times in sorted(self._times.items()):
             yield self.facts | {
                 "phase": form.phase,
-                "scope": "kernel",
+                "scope": form.scope,
+                "op": attention if form.scope == "kernel" else "full_model",
                 "batch_size": form.requests,
                 "context_len": form.context,
                 "chunk_tokens": form.tokens,

@@ -9,7 +9,8 @@ from kvtui.backends.ghost import contents_of
 from kvtui.backends.leader import Leader
 from kvtui.backends.nvml import Reading
 from kvtui.backends.readings import Readings
-from kvtui.backends.torch_device import CPU_BYTES, SHARE, Device
+from kvtui.backends.torch_device import CPU_BYTES, SHARE, Device, told
+from kvtui.backends.torch_gemm import Products, weight_bytes
 from kvtui.backends.torch_kernels import choose
 from kvtui.backends.torch_lane import WARM_UP, TorchLane
 from kvtui.backends.torch_pool import Shape
@@ -39,6 +40,7 @@ class Settings:
     kv_layers: int | None = None
     share: float | None = None  # of the device's free memory
     verify: int = 0  # check every so many steps; 0 = never
+    gemm: bool = False  # carry the model's matrix products out as well
 
 
 class TorchBackend:
@@ -62,10 +64,13 @@ class TorchBackend:
         self.layers = layers
         self.assumptions: tuple[str, ...] = ()
         self.readings = Readings(self.device)
+        self._tp = tp
+        self._products: Products | None = None  # the same for all lanes: they take turns
         self._leader = Leader()
         self._carried: list[Carried] = []
         if table is not None:
             table.layers, table.facts = layers, self._facts(tp)
+            table.whole = settings.gemm and layers == model.layers
 
     def _facts(self, tp: int) -> dict[str, str | int]:
         """What all measured step times have in common."""
@@ -73,10 +78,10 @@ class TorchBackend:
 
         shape, dtype = self.shape, str(self.device.dtype).removeprefix("torch.")
         return {
-            "gpu": self.device.label,
+            "gpu": self.device.label.replace("HBM3", "SXM"),  # as tables call an H100 of that memory
             "model": self.model.name,
             "tp": tp,
-            "op": f"attention core, one layer, {shape.heads}q/{shape.kv_heads}kv/{shape.key_dim}",
+            "attention": f"attention core, one layer, {shape.heads}q/{shape.kv_heads}kv/{shape.key_dim}",
             "dtype": dtype,
             "kv_dtype": dtype,
             "engine": f"PyTorch {torch.__version__}",
@@ -136,6 +141,7 @@ class TorchBackend:
         an error; else they are cut, and `assumptions` says so. `lively`: as many layers as a GPU has room
         for, and pools small enough for quick steps."""
         specs = [spec for spec in experiment.lanes if spec.backend == self.name]
+        self._tokens = experiment.rules.max_num_batched_tokens
         if layers_of(self.model, experiment.tp):
             raise ConfigError(
                 f"layers of {self.model.label} have several block tables, for which there are no tensors",
@@ -167,14 +173,21 @@ class TorchBackend:
             self.assumptions = (f"pools cut to {slots:,} slots: {why} on {self.device_label}",)
         return replace(experiment, slots=slots, backend=self)
 
+    def _left(self) -> int:
+        """Bytes that may be taken for K/V."""
+        allowance = self.device.allowance(self.settings.share)
+        if not self.settings.gemm:
+            return allowance
+        return max(allowance - weight_bytes(self.device, self.model, tp=self._tp, tokens=self._tokens), 0)
+
     def _most_slots(self, lanes: int) -> int:
         """Slots of each lane: its pool, and buffers of at most as many slots of one layer."""
-        allowance = self.device.allowance(self.settings.share) // lanes
+        allowance = self._left() // lanes
         return allowance // ((self.layers + 1) * self._layer_bytes)
 
     def _most_layers(self, slots: int, lanes: int) -> int:
         """Layers for which a pool of so many slots is allowed in each lane, up to all of the model's."""
-        allowance = self.device.allowance(self.settings.share) // lanes
+        allowance = self._left() // lanes
         return max(1, min(self.model.layers, allowance // (slots * self._layer_bytes) - 1))
 
     def _lively_slots(self) -> int:
@@ -191,7 +204,7 @@ class TorchBackend:
 
     def _no_room(self, wanted: int, most: int, lanes: int, unit: int) -> BackendError:
         need = lanes * wanted * (self.layers + 1) * self._layer_bytes / MIB
-        allowed = self.device.allowance(self.settings.share) / MIB
+        allowed = self._left() / MIB
         return BackendError(
             f"{lanes} pools of {wanted:,} slots in {self.layers} layers and their buffers need {need:,.0f} "
             f"MiB; {self._limit()} on {self.device_label} are {allowed:,.0f} MiB",
@@ -230,6 +243,11 @@ class TorchBackend:
             verify=self.settings.verify,
         )
         choose(lane)
+        if self.settings.gemm:
+            if self._products is None:
+                with told(self.device.label):
+                    self._products = Products(self.device, self.model, tp=self._tp, tokens=self._tokens)
+            lane.products = self._products
         lane.warm_up(engine)
         return lane
 
@@ -293,6 +311,7 @@ class Carried:
             "dtype": str(device.dtype).removeprefix("torch."),
             "kv_layers": backend.layers,
             "model_layers": backend.model.layers,
+            "gemm": backend.settings.gemm,
             "bytes_per_token": backend.slot_bytes,
             "verify": {"every": backend.settings.verify, "checked": 0, "failed": 0},
         }

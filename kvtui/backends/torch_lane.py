@@ -12,6 +12,7 @@ from kvtui.backends.ghost import Contents
 from kvtui.backends.torch_attention import Attention, GatherAttention, OnDevice
 from kvtui.backends.torch_clock import Stopwatch
 from kvtui.backends.torch_device import Device, told
+from kvtui.backends.torch_gemm import Products
 from kvtui.backends.torch_model import Decoder
 from kvtui.backends.torch_pool import Shape, TensorPool
 from kvtui.backends.torch_verify import Verifier
@@ -72,6 +73,7 @@ class TorchLane:
             self.attention: Attention = gather
             self.buffer_bytes = gather.bytes
         self.verifier = Verifier(self.decoder, device, self.pool, self.tokens) if verify else None
+        self.products: Products | None = None  # of the model, where they are carried out as well
         self.watching: Watching | None = None
         self.parts: dict[str, float] = {}  # seconds by part of a step, all steps together
         self._every = verify
@@ -114,7 +116,13 @@ class TorchLane:
             read = attention.attend(layer, q)
             watch.mark("attention")
             stream = decoder.absorb(layer, stream, read)
-        watch.mark(MODEL)
+            watch.mark(MODEL)
+            if self.products is not None:
+                self.products.layer(len(batch.ids))
+                watch.mark("gemm")
+        if self.products is not None:
+            self.products.vocabulary(len(batch.counts))
+            watch.mark("gemm")
         return stream
 
     def warm_up(self, engine: Engine) -> None:

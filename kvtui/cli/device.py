@@ -39,9 +39,12 @@ OPTIONS = (
         metavar="N",
         help="Check what is read against no cache, every N steps.",
     ),
+    click.option(
+        "--gemm", is_flag=True, default=None, help="The model's matrix products as well, on dummy weights."
+    ),
     click.option("--steptimes", metavar="FILE", help="Write the measured times for kvtui steptime --fit."),
 )
-NEEDED = ("device", "kv_layers", "device_share", "verify", "steptimes")
+NEEDED = ("device", "kv_layers", "device_share", "verify", "gemm", "steptimes")
 
 
 def device_options(command: Command) -> Command:
@@ -68,6 +71,7 @@ def on_device(experiment: Experiment, options: dict[str, Any]) -> Experiment:
         kv_layers=options["kv_layers"],
         share=options["device_share"],
         verify=options["verify"] or 0,
+        gemm=bool(options["gemm"]),
     )
     backend = TorchBackend(experiment.model, settings, tp=experiment.tp, table=_table(options))
     return backend.fit(experiment, asked=experiment.slots is not None)

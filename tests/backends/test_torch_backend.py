@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,34 @@ def test_step_times_are_written_as_a_table(tmp_path: Path) -> None:
         assert row["gpu"] == "CPU"
     with pytest.raises(ConfigError, match="exists"):
         StepTable(str(path))
+
+
+def test_whole_steps_are_rows_of_their_own(tmp_path: Path) -> None:
+    """With the matrix products and K/V of all layers."""
+    from kvtui.backends.steptable import StepTable
+
+    steps = StepTable(str(tmp_path / "times.csv"))
+    model = replace(
+        experiment().model, layers=2, hidden=64, intermediate=96, vocab=512, heads=4, kv_heads=2, head_dim=16
+    )
+    group = replace(model.kv_groups[0], layers=2, kv_heads=2, head_dim=16)
+    tried = replace(experiment(requests=4), model=replace(model, kv_groups=(group,)))
+    lanes = on_cpu(tried, verify=2, table=steps, gemm=True, kv_layers=2, share=0.01).build(watched=False)
+    for lane in lanes:
+        lane.run()
+        said = lane.times.report()
+        assert said["verify"]["failed"] == 0
+        assert said["gemm"]
+        assert said["seconds"]["gemm"] > 0
+    steps.write()
+    with steps.path.open() as stream:
+        rows = list(csv.DictReader(stream))
+    whole = {(r["phase"], r["batch_size"], r["context_len"]): r for r in rows if r["op"] == "full_model"}
+    for row in rows:
+        if row["scope"] == "kernel":
+            step = whole[row["phase"], row["batch_size"], row["context_len"]]
+            assert step["scope"] == "step"
+            assert float(step["measured_ms"]) > float(row["measured_ms"])
 
 
 @needs_shared

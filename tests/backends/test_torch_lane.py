@@ -20,8 +20,7 @@ from tests.engine.worlds import world
 
 pytestmark = pytest.mark.torch
 
-PREEMPTING = (0, 27, 34)  # worlds
-MORE = (19, 29)
+WORLDS = (0, 1, 23, 34, 52)  # with preemptions, and prefixes found in the cache
 
 
 def token_truth(seed: int):
@@ -41,13 +40,13 @@ def checked(engine: Engine, **options: object) -> int:
 
 def test_paged_lanes_read_right() -> None:
     total = preempted = hits = 0
-    for seed in PREEMPTING + MORE:
+    for seed in WORLDS:
         engine = paged(seed)
         total += checked(engine, truth=token_truth(seed))
         preempted += engine.scheduler.preemptions
         hits += engine.scheduler.prefix.hits
     assert total > 400
-    assert preempted > 20
+    assert preempted > 10
     assert hits > 50
 
 
@@ -124,27 +123,20 @@ def test_bytes_are_those_of_the_tensors() -> None:
     assert pool.bytes == pool.k.untyped_storage().nbytes() + pool.v.untyped_storage().nbytes()
 
 
-@pytest.mark.parametrize("bug", [published_early, swapped_entries])
-def test_a_bug_in_a_schedule_is_caught(bug, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the worlds in which the ghost pool sees it."""
+@pytest.mark.parametrize(("bug", "seeds"), [(published_early, (44, 136)), (swapped_entries, (0, 1))])
+def test_a_bug_in_a_schedule_is_caught(
+    bug: Callable[..., None], seeds: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In worlds in which the ghost pool sees it."""
     bug(monkeypatch)
-    caught = tried = 0
-    for seed in range(150):
-        if tried == 2:
-            break
-        try:
+    for seed in seeds:
+        with pytest.raises(Mismatch):
             watched(seed)[0].run()
-        except Mismatch:
-            engine = watched(seed)[0]
-            engine.observer = None
-            lane = on_tensors(engine, truth=token_truth(seed))
-            engine.run()
-            tried += 1
-            caught += lane.verifier.failed > 0
-        except (AssertionError, KeyError, ValueError):
-            continue
-    assert tried >= 2
-    assert caught == tried
+        engine = watched(seed)[0]
+        engine.observer = None
+        lane = on_tensors(engine, truth=token_truth(seed))
+        engine.run()
+        assert lane.verifier.failed
 
 
 def test_half_precision_reads_right_within_its_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
