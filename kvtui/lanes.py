@@ -68,6 +68,8 @@ class LaneSpec:
         spec = replace(default, manager=manager) if default else cls(manager)
         for option in filter(None, options.split(",")):
             spec = spec._with(*_key_and_value(manager, option.strip(), text))
+        if spec.measured and "backend" not in KEYS[manager]:
+            raise ConfigError(f"a {manager} lane has no real tensors", hint="contiguous and paged lanes have")
         return spec
 
     def _with(self, key: str, value: str) -> LaneSpec:

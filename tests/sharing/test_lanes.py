@@ -57,6 +57,13 @@ def test_what_makes_no_sense_is_refused(text: str) -> None:
         LaneSpec.parse(text)
 
 
+def test_the_old_systems_have_no_real_tensors() -> None:
+    measured = LaneSpec("", backend="torch")
+    assert LaneSpec.parse("paged", default=measured).measured
+    with pytest.raises(ConfigError, match="no real tensors"):
+        LaneSpec.parse("vllm-sosp", default=measured)
+
+
 def test_lanes_of_one_system_have_names_that_tell_them_apart() -> None:
     texts = ("orca:max", "orca:oracle", "slots:2", "slots:4", "vllm-sosp:8", "vllm-sosp")
     names = [spec.name for spec in named(tuple(map(LaneSpec.parse, texts)))]
