@@ -167,10 +167,9 @@ class Engine:
 
     # ---- running
 
-    def run(self) -> None:
-        """To the end."""
-        while self.step(UNLIMITED):
-            pass
+    def run(self, calls: int = UNLIMITED) -> bool:
+        """To the end, or at most so many leaps and full steps; whether something is left to do."""
+        return all(self.step(UNLIMITED) for _ in range(calls))
 
     def step(self, limit: int = 1) -> bool:
         """Do at most `limit` scheduler steps in one call; False when nothing is left to do."""

@@ -8,7 +8,7 @@ from kvtui.camera import Camera
 from kvtui.catalogue import GpuSpec, ModelSpec
 from kvtui.coefficients import DEFAULT_ENGINE
 from kvtui.coefficients import engine as engine_profile
-from kvtui.engine import Engine
+from kvtui.engine import UNLIMITED, Engine
 from kvtui.errors import ConfigError
 from kvtui.frame import Frame, LaneInfo
 from kvtui.kvtypes import element_bytes, token_bytes
@@ -85,9 +85,9 @@ class Lane:
         if self.times is not None:
             self.times.stop()
 
-    def run(self) -> None:
-        """To the end."""
-        self.engine.run()
+    def run(self, calls: int = UNLIMITED) -> bool:
+        """To the end, or at most so many leaps and full steps; whether something is left to do."""
+        return self.engine.run(calls)
 
     def frame(self, *, rows: int = 64, events: int = 200) -> Frame:
         """A picture of now; only of a lane that is watched."""

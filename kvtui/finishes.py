@@ -8,8 +8,8 @@ from kvtui.request import Request
 
 
 class Finishes:
-    """Decodes by the step in which they finish. Who is delayed or leaves the batch leaves a stale entry behind,
-    which is skipped: its order or its finish is no longer the request's."""
+    """Decodes by the step in which they finish. Who is delayed or leaves the batch leaves a stale entry
+    behind, skipped later: order or finish are no longer those of the request."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Request]] = []

@@ -15,7 +15,7 @@ MB = 1_000_000
 class Progress:
     """`show` and `bytes` are cheap: they look at the clock and seldom write. The line is gone at the end."""
 
-    STEPS = 1 << 60  # a call of the engine is short whatever it may do
+    CALLS = 256  # of the engine between two looks at the clock: each is short whatever it does
 
     def __init__(self, what: str = "", total: int = 0) -> None:
         self._what = what

@@ -232,7 +232,7 @@ def _run(lanes: Sequence[Lane], progress: Any, filming: Filming | None) -> None:
             return
         for lane in lanes:
             try:
-                while lane.step(progress.STEPS):
+                while lane.run(progress.CALLS):
                     progress.show(lane.info.name, lane.ended)
             except BackendError as error:  # the other lanes go on
                 assert lane.times is not None

@@ -14,6 +14,7 @@ place of its segment in the queue.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 
 from kvtui.memory.ops import OpKind, OpLog
 
@@ -139,15 +140,21 @@ class BlockPool:
             self._plain.difference_update(ids)
         self.evictions += len(lost)
         if self._place:
-            for block in ids:
-                if self._place.pop(block, None) is not None:
-                    self._forget(block)
+            self._forget(ids)
         if self.log is not None:
             self.log.add(OpKind.EVICT, -1, lost)
 
-    def _forget(self, block: int) -> None:
-        self.forgotten += 1
-        self._unname(block)
+    def _forget(self, ids: Sequence[int]) -> None:
+        """Those of the blocks that stand in the map leave it."""
+        place, key_of, block_of = self._place, self._key_of, self._block_of
+        named = [b for b in ids if b in place]
+        self.forgotten += len(named)
+        for block in named:
+            del place[block]
+            if self._twins:
+                self._unname(block)
+            else:
+                del block_of[key_of.pop(block)]
 
     def _unname(self, block: int) -> None:
         key = self._key_of.pop(block)
@@ -186,8 +193,11 @@ class BlockPool:
 
     def register(self, blocks: Sequence[int], keys: Sequence[int]) -> None:
         """Put full blocks into the map; a key that is there already gets a twin."""
+        self._key_of.update(zip(blocks, keys, strict=True))
+        if self._block_of.keys().isdisjoint(keys):
+            self._block_of.update(zip(keys, blocks, strict=True))
+            return
         for block, key in zip(blocks, keys, strict=True):
-            self._key_of[block] = key
             if self._block_of.setdefault(key, block) != block:
                 self._twins.setdefault(key, []).append(block)
 
@@ -237,11 +247,9 @@ class BlockPool:
     def _keep(self, owner: int, keyed: list[int]) -> list[int]:
         """Free blocks that stand in the map, last one first; returns those nobody else holds."""
         mine = self._without_shared(owner, keyed)
-        at = self._base + len(self._back)
-        for block in reversed(mine):
-            self._place[block] = at
-            at += 1
-        self._back += mine[::-1]
+        last_first = mine[::-1]
+        self._place.update(zip(last_first, count(self._base + len(self._back)), strict=False))
+        self._back += last_first
         self.free += len(mine)
         return mine
 
@@ -272,10 +280,10 @@ class BlockPool:
             self.log.add(OpKind.CACHE, owner, kept)
 
     def _without_shared(self, owner: int, blocks: list[int]) -> list[int]:
-        if not self.extra:
+        if self.extra.keys().isdisjoint(blocks):
             return blocks
         # Last block first: the order in which references are given up.
-        mine = [b for b in reversed(blocks) if not self.drop(b)][::-1]
+        mine = [b for b in reversed(blocks) if b not in self.extra or not self.drop(b)][::-1]
         if self.log is not None and len(mine) < len(blocks):
             kept = set(mine)
             self.log.add(OpKind.DROP, owner, [b for b in blocks if b not in kept])
