@@ -108,6 +108,7 @@ class Experiment:
     max_len: int | None = None  # tokens of one request, prompt and answer
     utilization: float = UTILIZATION
     tp: int = 1
+    price: float | None = None  # dollars for one GPU an hour; None = the catalogue's example
     engine: str = DEFAULT_ENGINE  # whose step times, see `coefficients.engine`
     max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvtui.experiment import Experiment
+from kvtui.money import rate
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,12 @@ class Heading:
     seed: int | None = None
     requests: int = 0
     span_s: float = 0.0  # last arrival
+    usd_per_hour: float | None = None  # of all GPUs, as given or as an example
 
 
 def heading_of(experiment: Experiment) -> Heading:
     """The heading of an experiment; blocks only where all lanes have blocks of one size."""
+    price = rate(experiment.gpu, experiment.price)
     one_size = len({spec.block_size for spec in experiment.lanes}) == 1
     return Heading(
         trace=experiment.trace_name,
@@ -37,4 +40,5 @@ def heading_of(experiment: Experiment) -> Heading:
         seed=experiment.seed,
         requests=len(experiment.workload),
         span_s=experiment.workload.span_s,
+        usd_per_hour=None if price is None else price.usd_per_gpu_hour * experiment.tp,
     )

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from kvtui import __version__
+from kvtui import __version__, money
 from kvtui.counters import CounterReader
 from kvtui.experiment import Experiment, Lane
 from kvtui.explicit import ExplicitScheduler
 from kvtui.frame import Counters, LaneInfo, Percentiles
 from kvtui.memory.grouped import GroupedMemoryManager
+from kvtui.predict import expected_error
 from kvtui.request import Request
 from kvtui.rules import Rules
 from kvtui.traces.info import info
@@ -77,6 +78,8 @@ def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
         **counted(lane.info, counters, total=total, time_s=time_s, steps=lane.step_count),
         "waiting_for_memory_pct": _waiting(lane),
         "fits": _fits(experiment, lane),
+        "cost": _cost(experiment, counters),
+        "expected_error": _expected_error(experiment, lane),
         "layer_groups": _groups(lane),
         "speculation": _drafts(lane),
         "busy_s": _round(seconds(lane.engine.meter.time)),
@@ -118,6 +121,22 @@ def counted(info: LaneInfo, counters: Counters, *, total: int, time_s: float, st
         "steps": steps,
         "prefill_chunks": counters.chunks,
     }
+
+
+def _cost(experiment: Experiment, counters: Counters) -> dict[str, Any] | None:
+    """Dollars of a million generated tokens, at the user's price or an example of the catalogue."""
+    rate = money.rate(experiment.gpu, experiment.price)
+    usd = money.usd_per_million(rate, gpus=experiment.tp, tokens_per_s=counters.output_tokens_per_s)
+    return None if rate is None else {"usd_per_million_tokens": _round(usd), **rate.report()}
+
+
+def _expected_error(experiment: Experiment, lane: Lane) -> dict[str, Any]:
+    """How far off predicted times were where others had measured; null where nobody has."""
+    told: dict[str, Any] = {}
+    for key, quantity in (("tpot_s", "each token"), ("ttft_s", "first token")):
+        error = expected_error(experiment.engine, experiment.model, quantity)
+        told[key] = None if error is None or lane.spec.measured else error.report()
+    return told
 
 
 def _memory(info: LaneInfo, counters: Counters) -> dict[str, Any]:

@@ -49,6 +49,7 @@ ROWS: tuple[Row | None, ...] = (
     ("whole request p50", lambda x: _time(x["latency"]["e2e_s"]["p50"])),
     ("whole request p99", lambda x: _time(x["latency"]["e2e_s"]["p99"])),
     ("tokens/s", lambda x: f"{x['throughput']['output_tokens_per_s']:,.0f}"),
+    ("$ a million tokens", lambda x: _dollars(x.get("cost"))),
     ("time", lambda x: f"{x['time_s']:,.1f} s"),
     ("steps", lambda x: f"{x['steps']:,}"),
 )
@@ -131,6 +132,7 @@ def _remarks(report: dict[str, Any]) -> list[str]:
     for lane in report["lanes"]:
         lines += [f"{lane['name']}: {_rejection(x)}" for x in lane["rejections"]]
         lines += [f"{lane['name']}: {note}" for note in lane["notes"]]
+    lines += _predicted(report["lanes"])
     assumed = [*report["trace"]["assumed"], *report["config"]["assumed"]]
     lines += [f"assumed: {text}" for text in assumed]
     lines += [f"left out: {x['count']:,} rows, {x['reason']}" for x in report["trace"]["left_out"]]
@@ -142,6 +144,25 @@ def _rejection(entry: dict[str, Any]) -> str:
         f"{entry['count']:,} rejected: {entry['reason']} (the first, request {entry['first']}, needs "
         f"{entry['needed']:,} {entry['unit']}, there are {entry['available']:,})"
     )
+
+
+def _dollars(cost: dict[str, Any] | None) -> str:
+    usd = cost and cost["usd_per_million_tokens"]
+    return "n/a" if usd is None else f"{usd:,.2f}"
+
+
+def _predicted(lanes: Sequence[Lane]) -> list[str]:
+    """How far off the times may be, and whose the price is: the same for all lanes that are simulated."""
+    lines = []
+    for key, what in (("tpot_s", "of further tokens"), ("ttft_s", "of first tokens")):
+        errors = [e for x in lanes if (e := (x.get("expected_error") or {}).get(key))]
+        if errors:
+            lines.append(
+                f"times {what} are predicted: error {errors[0]['median_pct']:.0f} % (median), "
+                f"{errors[0]['p90_pct']:.0f} % (p90) on {errors[0]['n']:,} published measurements"
+            )
+    prices = {c["source"]: c["usd_per_gpu_hour"] for x in lanes if (c := x.get("cost"))}
+    return lines + [f"price: ${usd:g} a GPU hour ({source})" for source, usd in prices.items()]
 
 
 def _share(lane: Lane, key: str) -> str:

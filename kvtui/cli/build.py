@@ -61,6 +61,7 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
         utilization=UTILIZATION if utilization is None else utilization,
         tp=options["tp"],
         engine=options["engine"],
+        price=options["price"],
         max_num_seqs=options["max_num_seqs"],
         max_num_batched_tokens=options["max_num_batched_tokens"],
         chunked_prefill=not options["no_chunked_prefill"],

@@ -65,6 +65,7 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option(
     "--blocks", type=click.IntRange(max=MOST_BLOCKS), metavar="N", help="Pool of N blocks, whatever the GPU."
 )
+@click.option("--price", type=Positive(zero=True), metavar="USD", help="Of one GPU for an hour.")
 @click.option("--from-log", metavar="FILE", help="Pool of the size that this server's log says it has.")
 @click.option(
     "--block-size", default=16, show_default=True, type=int, metavar="N", help="Tokens a block, all lanes."

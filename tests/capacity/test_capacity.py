@@ -123,3 +123,15 @@ def test_one_pool_for_flags_and_config(tmp_path: Path) -> None:
     assert any("log vllm.log" in text for text in told["config"]["assumed"])
     both = kvtui("burst", "--headless", "--from-log", str(log), "--blocks", "3")
     assert (both.returncode, "give one of them" in both.stderr) == (2, True)
+
+
+def test_a_run_tells_what_tokens_cost_and_how_far_off_times_are() -> None:
+    ran = ("burst", "--limit", "20", "--headless", "--lane", "paged")
+    (lane,) = json.loads(kvtui(*ran, "--json", "--price", "3.6").stdout)["lanes"]
+    assert lane["cost"]["usd_per_million_tokens"] == pytest.approx(
+        1000 / lane["throughput"]["output_tokens_per_s"], rel=1e-4
+    )
+    assert lane["expected_error"]["tpot_s"]["held_out"]
+    text = kvtui(*ran).stdout
+    for words in ("$ a million tokens", "published measurements", "example of"):
+        assert words in text

@@ -51,8 +51,10 @@ def _forms(heading: Heading) -> list[tuple[str, ...]]:
     pool = f"KV pool {formats.memory(heading.pool_bytes)}" if heading.pool_bytes else ""
     blocks = f"{heading.blocks:,} blocks of {heading.block_size} tokens" if heading.blocks else ""
     seed = f"seed {heading.seed}" if heading.seed is not None else ""
+    price = f"${heading.usd_per_hour:.2f}/h" if heading.usd_per_hour is not None else ""
     name, model = heading.trace, heading.model
     return [
+        (name, model, gpu, pool, blocks, price, seed),
         (name, model, gpu, pool, blocks, seed),
         (name, model, gpu, pool, blocks),
         (name, model, gpu, pool or blocks),
