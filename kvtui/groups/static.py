@@ -16,14 +16,18 @@ from kvtui.scheduler import Scheduler
 class StaticScheduler(Scheduler):
     """As many requests as the memory and `max_num_seqs` allow make up a batch."""
 
+    _thinner = False  # somebody is done, and levels were not looked at since
+
     def horizon(self) -> int:
+        if self._thinner:
+            return 0
         refused, self.blocked = self.blocked, bool(self.running)  # nobody joins a batch
         steps = super().horizon()
         self.blocked = refused
         return steps
 
     def end_decodes(self, also: Iterable[Request] = ()) -> Sequence[Request]:
-        super().end_decodes(also)
+        self._thinner = bool(super().end_decodes(also))
         if self.running:
             return ()
         done, self.aside = self.aside, ()
@@ -31,6 +35,10 @@ class StaticScheduler(Scheduler):
             self.manager.release(request, request.computed)
             request.move(Phase.FINISHED)
         return done
+
+    def full_step(self) -> Plan:
+        self._thinner = False
+        return super().full_step()
 
     def _end(self, request: Request) -> None:
         stored = request.stored(self.step)
