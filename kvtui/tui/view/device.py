@@ -9,8 +9,8 @@ from kvtui.tui.view.ink import BAD, BOLD, T1, T2, T3, WARN, Ink
 from kvtui.tui.view.scene import Scene
 
 UNSAID = "–"
-FLAT = "A pool is taken whole: the driver's figures stand still while it fills."
-_COLUMN = 30
+FLAT = "A pool is taken whole, and stays so full or empty."
+_COLUMN = 28
 _SHADES = (T1, T2, WARN, T3)  # of the four parts of memory
 _GLYPHS = "█▓▒░"
 Row = tuple[str, str, Ink]
@@ -44,11 +44,12 @@ def device_lines(
 
 
 def _memory(state: DeviceState) -> list[Row]:
-    parts = zip(("K/V pools", "torch beyond", "others", "free"), _parts(state), _SHADES, strict=True)
+    parts = zip(("K/V pools", "torch, beyond", "others", "free"), _parts(state), _SHADES, strict=True)
     rows = [(name, UNSAID if n is None else formats.memory(n), ink) for name, n, ink in parts]
-    checked = f"{state.checked:,}" if state.verified else UNSAID
-    wrong = (f"{state.failed:,}", BAD if state.failed else T1) if state.verified else (UNSAID, T3)
-    return [*rows, ("requests checked", checked, T1), ("read wrong", *wrong)]
+    checked = (UNSAID, T3)
+    if state.verified:
+        checked = (f"{state.checked:,}, {state.failed:,} wrong", BAD if state.failed else T1)
+    return [("checked", *checked), *rows]
 
 
 def _driver(state: DeviceState) -> list[Row]:
@@ -56,7 +57,7 @@ def _driver(state: DeviceState) -> list[Row]:
     return [
         ("busy", _said(state.busy_pct, "{} %"), T1),
         ("power", _said(state.power_w, "{:.0f} W"), T1),
-        ("J a token, whole", _said(state.energy_j_per_token, "{:.3g}"), T1),
+        ("J a token", _said(state.energy_j_per_token, "{:.3g}"), T1),
         ("temperature", _said(state.temperature_c, "{} °C"), T1),
         ("clock", _said(state.clock_mhz, "{:,} MHz"), T1),
         ("held back", held or UNSAID, WARN if state.held_back else T1),

@@ -1,0 +1,78 @@
+"""The panel of the device says what is known, and "–" for what is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kvtui.heading import Heading
+from kvtui.measured import DeviceState
+from kvtui.tui.view.canvas import line_width, plain
+from kvtui.tui.view.device import device_lines
+from kvtui.tui.view.ink import BAD
+from kvtui.tui.view.scene import Scene
+
+GIB = 1 << 30
+GPU = DeviceState(
+    label="NVIDIA H100",
+    attention="varlen_attn",
+    layers=(4, 32),
+    checked=1234,
+    failed=0,
+    verified=True,
+    pool_bytes=10 * GIB,
+    reserved_bytes=2 * GIB,
+    other_bytes=18 * GIB,
+    free_bytes=50 * GIB,
+    busy_pct=97,
+    power_w=312.5,
+    energy_j_per_token=0.123,
+    temperature_c=61,
+    clock_mhz=1980,
+    held_back=("power limit",),
+)
+CPU = DeviceState("CPU", "gather + SDPA", (1, 32), 0, 0, False, 64 << 20, free_bytes=20 * GIB)
+
+
+def panel(state: DeviceState | None, *, width: int = 76, height: int = 9, ascii: bool = False) -> list[str]:
+    scene = Scene(Heading("x"), (), (), device=state)
+    return [plain(line) for line in device_lines(scene, width=width, height=height, ascii=ascii)]
+
+
+def test_everything_a_gpu_says() -> None:
+    text = "\n".join(panel(GPU))
+    for words in ("NVIDIA H100, varlen_attn, 4 of 32 layers", "1,234, 0 wrong", "10 GiB", "18 GiB", "97 %"):
+        assert words in text
+    for words in ("312 W", "0.123", "61 °C", "1,980 MHz", "power limit"):
+        assert words in text
+
+
+def test_a_dash_for_what_nobody_says() -> None:
+    rows = panel(CPU)
+    assert "CPU, gather + SDPA, 1 of 32 layers" in rows[0]
+    assert sum(row.count("–") for row in rows) == 9
+    assert "–" not in "".join(panel(CPU, ascii=True))
+
+
+def test_parts_of_the_bar_are_as_long_as_they_are_large() -> None:
+    bar = panel(GPU)[1].strip()
+    assert (bar.count("█"), bar.count("▓"), bar.count("▒"), bar.count("░")) == (7, 1, 13, 35)
+
+
+def test_a_wrong_read_stands_out() -> None:
+    scene = Scene(Heading("x"), (), (), device=replace(GPU, failed=2))
+    inks = {text: ink for line in device_lines(scene, width=76, height=9) for text, ink in line}
+    assert next(ink for text, ink in inks.items() if "2 wrong" in text) == BAD
+
+
+@pytest.mark.parametrize(("width", "height"), [(30, 4), (56, 6), (60, 12), (120, 3)])
+def test_any_size_is_filled_exactly(width: int, height: int) -> None:
+    scene = Scene(Heading("x"), (), (), device=GPU)
+    lines = device_lines(scene, width=width, height=height, hint="tab: close")
+    assert len(lines) == height
+    assert {line_width(line) for line in lines} <= {width}
+
+
+def test_nothing_without_a_device() -> None:
+    assert not "".join(panel(None)).strip()
