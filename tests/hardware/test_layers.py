@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kvtui import catalogue
+from kvtui.backends.ghost import GhostObserver, contents_of
 from kvtui.engine import UNLIMITED
 from kvtui.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment, Lane
 from kvtui.lanes import LaneSpec
@@ -133,3 +134,26 @@ def test_windows_free_what_full_attention_holds() -> None:
         lane.run()
         peaks.append(lane.engine.meter.peak)
     assert peaks[0] > 1.5 * peaks[1]
+
+
+@pytest.mark.parametrize(
+    ("id", "blocks", "options"),
+    [
+        ("gemma-3-12b", 400, {}),
+        ("gpt-oss-20b", 130, {"spec_method": "eagle", "async_scheduling": True}),
+        ("gpt-oss-20b", 130, {"spec_method": "mtp", "vllm": "0.32"}),
+    ],
+)
+def test_every_request_reads_its_own_context(id: str, blocks: int, options: dict[str, object]) -> None:
+    rows = [(0.001 * i, 400 + 10 * i, 200) for i in range(8)]
+    shared = workload(rows, shared=320)
+    lanes = (LaneSpec("paged"),)
+    gpu = catalogue.gpu("h100-sxm")
+    tried = Experiment(shared, catalogue.model(id), gpu, lanes, slots=16 * blocks, **options)
+    (lane,) = tried.build(watched=False)
+    ghost = GhostObserver(lane.engine, lambda request: contents_of(request, 16))
+    lane.run()
+    assert ghost.reads > 100_000
+    assert lane.engine.results.finished == 8
+    assert lane.engine.scheduler.prefix.hits > 0
+    assert lane.engine.scheduler.preemptions > 0
