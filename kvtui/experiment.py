@@ -238,14 +238,16 @@ class Experiment:
         pool = (f"pool of {self.pool_slots(self.lanes[-1]):,} slots: by {self.pool_from}",)
         given = pool if self.pool_from else ()
         device = self.backend.assumptions if self.backend is not None else ()
-        return (*length, *given, *self._assumed_of_layers(), *device)
+        return (*length, *given, *self._assumed_of_rules(), *device)
 
-    def _assumed_of_layers(self) -> tuple[str, ...]:
-        said = []
-        if any(map(self._layers, self.lanes)) and self.vllm not in DRAFTING:
-            said.append(
-                f"windows of layers: by the rules of vLLM {DRAFTING[0]}, those of {self.vllm} are not known"
-            )
+    def _assumed_of_rules(self) -> tuple[str, ...]:
+        told_apart = any(map(self._layers, self.lanes))
+        unsure = {"windows of layers": told_apart, "asynchronous scheduling": self.async_scheduling}
+        said = [
+            f"{what}: by the rules of vLLM {DRAFTING[0]}, those of {self.vllm} are not known"
+            for what, used in unsure.items()
+            if used and self.vllm not in DRAFTING
+        ]
         if any(group.kind == "chunked" for group in self.model.kv_groups):
             said.append(
                 "layers with chunked attention: stored like those with full attention, vLLM's default"

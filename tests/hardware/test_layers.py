@@ -88,7 +88,9 @@ def test_report_tells_the_groups() -> None:
 
 def test_what_is_assumed_of_layers() -> None:
     assert not experiment("gemma-2-9b").assumptions[1:]
-    assert "by the rules of vLLM 0.32" in experiment("gemma-2-9b", vllm="0.24").assumptions[-1]
+    older = experiment("gemma-2-9b", vllm="0.24", async_scheduling=True).assumptions[1:]
+    assert [text.partition(":")[0] for text in older] == ["windows of layers", "asynchronous scheduling"]
+    assert "by the rules of vLLM 0.32" in older[0]
     assert "chunked" in experiment("llama-4-scout", slots=16000, tp=8).assumptions[-1]
     (lane,) = experiment("llama-4-scout", "paged", slots=16000, tp=8).build(watched=False)
     assert isinstance(lane.engine.manager, PagedMemoryManager)
