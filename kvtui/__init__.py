@@ -1,35 +1,60 @@
 """kvtui shows why paged KV-cache memory wins, on your own traffic, in your terminal.
 
-The two memory managers are usable on their own::
+From Python: `load` a trace, put lanes `side_by_side`, `run` them or step them one by one::
 
-    from kvtui import ContiguousMemoryManager, PagedMemoryManager
+    import kvtui
 
-    paged = PagedMemoryManager(num_slots=10_000, block_size=16)
-    paged.allocate("a", 120)
-    paged.append("a")
-    paged.free("a")
+    experiment = kvtui.side_by_side("chat", ["contiguous", "paged:32"], gpu="h100-sxm")
+    figures = kvtui.run(experiment)
+
+`ContiguousMemoryManager` and `PagedMemoryManager` are usable on their own. What has no name here may change.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kvtui.errors import KvtuiError
+    from kvtui.experiment import Experiment, Lane
+    from kvtui.frame import Frame
+    from kvtui.library import load, run, side_by_side
     from kvtui.memory.contiguous import ContiguousMemoryManager
     from kvtui.memory.paged import PagedMemoryManager
+    from kvtui.traces.workload import Workload
 
 __version__ = "0.1.0"
-__all__ = ["ContiguousMemoryManager", "PagedMemoryManager", "__version__"]
+__all__ = [
+    "ContiguousMemoryManager",
+    "Experiment",
+    "Frame",
+    "KvtuiError",
+    "Lane",
+    "PagedMemoryManager",
+    "Workload",
+    "__version__",
+    "load",
+    "run",
+    "side_by_side",
+]
+
+# Imported when asked for: `kvtui --version` should not pay for them.
+_HOME = {
+    "ContiguousMemoryManager": "kvtui.memory.contiguous",
+    "Experiment": "kvtui.experiment",
+    "Frame": "kvtui.frame",
+    "KvtuiError": "kvtui.errors",
+    "Lane": "kvtui.experiment",
+    "PagedMemoryManager": "kvtui.memory.paged",
+    "Workload": "kvtui.traces.workload",
+    "load": "kvtui.library",
+    "run": "kvtui.library",
+    "side_by_side": "kvtui.library",
+}
 
 
 def __getattr__(name: str) -> object:
-    # Imported when asked for: `kvtui --version` should not pay for it.
-    if name == "ContiguousMemoryManager":
-        from kvtui.memory.contiguous import ContiguousMemoryManager
-
-        return ContiguousMemoryManager
-    if name == "PagedMemoryManager":
-        from kvtui.memory.paged import PagedMemoryManager
-
-        return PagedMemoryManager
-    raise AttributeError(f"module 'kvtui' has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'kvtui' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

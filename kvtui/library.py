@@ -1,0 +1,60 @@
+"""The Python interface: load a trace, put lanes side by side, run or step them, read frames and figures.
+
+`kvtui` gives these names itself; what is not documented there may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from kvtui.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
+from kvtui.lanes import LaneSpec
+from kvtui.names import gpu_named, model_named
+from kvtui.report import summary
+from kvtui.traces import Wanted
+from kvtui.traces import load as load_trace
+from kvtui.traces.synthetic import bundled, path_of
+from kvtui.traces.workload import Workload
+
+
+def load(trace: str | Path, **wanted: Unpack[Wanted]) -> Workload:
+    """The requests of a trace file, a folder of traces, or a bundled workload (where no such file exists).
+
+    `wanted`: `limit=1000`, `start_s=60.0`, `scale_rate=2.0` and whatever else `kvtui.traces.Wanted` names.
+    Raises KvtuiError for what cannot be read.
+    """
+    name = str(trace)
+    is_bundled = name in bundled() and not Path(name).exists()
+    return load_trace(str(path_of(name)) if is_bundled else name, **wanted)
+
+
+def side_by_side(
+    trace: Workload | str | Path,
+    lanes: Sequence[str] = (),
+    *,
+    model: str = DEFAULT_MODEL,
+    gpu: str = DEFAULT_GPU,
+    block_size: int = 16,
+    **settings: Any,
+) -> Experiment:
+    """All `lanes` (written as for --lane; by default contiguous and paged) on one trace.
+
+    `settings` are fields of `Experiment`: `slots` of the pool, `max_len`, `max_num_seqs`, `utilization`,
+    `tp`, `vllm`, ... `.build()` gives the lanes, each with `step()`, `frame()` and `done`. Raises KvtuiError
+    for what does not go together.
+    """
+    workload = trace if isinstance(trace, Workload) else load(trace)
+    default = LaneSpec("", block_size=block_size)
+    texts = lanes or [lane.manager for lane in DEFAULT_LANES]
+    specs = tuple(LaneSpec.parse(text, default=default) for text in texts)
+    return Experiment(workload, model_named(model), gpu_named(gpu), specs, **settings)
+
+
+def run(experiment: Experiment) -> dict[str, Any]:
+    """Every lane to its end; gives the same figures as `kvtui TRACE --headless --json`."""
+    lanes = experiment.build(watched=False)
+    for lane in lanes:
+        lane.run()
+    return summary(experiment, lanes)
