@@ -20,7 +20,7 @@ NEVER = np.iinfo(np.int64).max  # distance of what was not touched before
 
 @dataclass(frozen=True, slots=True)
 class HitCurve:
-    """Distances of all units of all prompts, in order; of each the largest of its prefix."""
+    """Distances of the units of all prompts, in order; of each the largest of its prefix."""
 
     unit: int  # tokens
     distance: Ints
@@ -49,8 +49,11 @@ def hit_curve(workload: Workload, *, last: float = 1.0) -> HitCurve:
     # A block is only of use behind its whole prefix: the running maximum within each request.
     request = np.repeat(np.arange(len(lengths)), lengths)
     widest = _running_maximum(distance, request)
-    first = round(len(lengths) * (1 - last))
-    return HitCurve(workload.unit, widest[start[first] :], len(np.unique(chain)))
+    # Generated tokens that the trace names are there to be found, but nobody looks for them while they come.
+    place = np.arange(len(chain)) - np.repeat(start[:-1], lengths)
+    asked = place * workload.unit < np.repeat(workload.prompt, lengths)
+    first = start[round(len(lengths) * (1 - last))]
+    return HitCurve(workload.unit, widest[first:][asked[first:]], len(np.unique(chain)))
 
 
 def stack_distances(ids: Ints) -> Ints:

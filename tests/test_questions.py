@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from kvtui import advice, blocksizes, catalogue
+from kvtui import advice, blocksizes, catalogue, tiers
+from kvtui.errors import ConfigError
 from kvtui.experiment import Experiment
 from kvtui.traces import load
 from kvtui.traces.synthetic import path_of
@@ -70,6 +71,25 @@ def test_fp8_holds_twice_the_tokens() -> None:
     found = advice.advise(bundled("chat"))
     pool = found["checks"][-1]["pool_tokens"]
     assert pool[1] == pytest.approx(2 * pool[0], rel=0.001)
+
+
+def test_a_second_tier_finds_what_the_first_forgot() -> None:
+    found = tiers.hits(bundled("documents"), host_gib=4)
+    rates = [point["hit_rate"] for point in found["curve"]]
+    assert rates == sorted(rates)
+    assert rates[-1] == found["ceiling"]
+    two = found["tiers"]
+    assert 0 < two["gpu_hit_rate"] < found["ceiling"]
+    assert two["gpu_hit_rate"] + two["host_hit_rate"] <= found["ceiling"]
+    assert two["host_hit_rate"] > 0.05
+    runs = [run["hit_rate"] for run in found["runs"]]
+    assert runs == sorted(runs)
+    assert runs[1] == pytest.approx(two["gpu_hit_rate"], abs=0.1)
+
+
+def test_hits_need_a_trace_that_knows_its_prefixes() -> None:
+    with pytest.raises(ConfigError, match="which prefixes"):
+        tiers.hits(experiment(workload([(0, 10, 5)])), host_gib=1)
 
 
 def test_the_commands_print_json() -> None:

@@ -12,7 +12,7 @@ from kvtui.cli.check import check
 from kvtui.cli.commands import decisions, gpus, models, trace, workloads
 from kvtui.cli.demo import demo
 from kvtui.cli.doctor import doctor
-from kvtui.cli.questions import advise, block_sizes
+from kvtui.cli.questions import advise, block_sizes, hits
 from kvtui.cli.record import record
 from kvtui.cli.replay import replay
 from kvtui.cli.reproduce import reproduce
@@ -71,6 +71,7 @@ for command in (
     gpus,
     advise,
     block_sizes,
+    hits,
     reproduce,
     steptime,
     decisions,

@@ -1,4 +1,4 @@
-"""Questions that operators ask of a trace: which block size, and whether to adopt paging."""
+"""Questions that operators ask of a trace: which block size, whether to adopt paging, what caches find."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kvtui.cli.traceoptions import trace_options
+from kvtui.cli.types import Positive
 
 if TYPE_CHECKING:
     from kvtui.experiment import Experiment
@@ -65,6 +66,26 @@ def advise(as_json: bool, **options: Any) -> None:
     with Progress(total=len(advice.LANES)) as progress:
         found = advice.advise(experiment, told=progress.show)
     click.echo(json.dumps(found, indent=2) if as_json else advice.text(found))
+
+
+@click.command()
+@click.argument("trace", default="agent", metavar="[TRACE]")
+@click.option("--host-gib", default=4.0, show_default=True, type=Positive(most=1e6), help="Of a second tier.")
+@_hardware
+@trace_options
+def hits(host_gib: float, as_json: bool, **options: Any) -> None:
+    """Prefix hits of TRACE by cache size, and with host memory behind the GPU's.
+
+    \b
+    kvtui hits conversation_trace.jsonl --host-gib 64
+    """
+    from kvtui import tiers
+    from kvtui.cli.progress import Progress
+
+    experiment = _experiment(options)
+    with Progress(total=tiers.RUNS) as progress:
+        found = tiers.hits(experiment, host_gib=host_gib, told=progress.show)
+    click.echo(json.dumps(found, indent=2) if as_json else tiers.text(found))
 
 
 def _experiment(options: dict[str, Any]) -> Experiment:
