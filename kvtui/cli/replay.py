@@ -56,8 +56,12 @@ def replay(file: Path, headless: bool, as_json: bool, speed: float, **options: A
 
 
 def _print(recording: Recording, *, as_json: bool) -> None:
+    from kvtui.live.overview import of_servers, overview
     from kvtui.recording.report import report_of
     from kvtui.table import table
 
     report = report_of(recording)
-    print(json.dumps(report, indent=2) if as_json else table(report))
+    if as_json:
+        print(json.dumps(report, indent=2))
+    else:
+        print(overview(recording) if of_servers(recording) else table(report))

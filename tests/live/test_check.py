@@ -95,6 +95,15 @@ def test_the_command(recording: Recording, tmp_path: Path) -> None:
     )
 
 
+def test_a_replay_without_a_screen_says_what_was_seen(recording: Recording) -> None:
+    done = kvtui("replay", str(recording.path), "--headless")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "s (vllm, 100 blocks of 16): 4 looks in 4.0 s  batch mean 4.0  peak 8  preempted n/a  finished 10"
+        "  output tokens 400\n"
+    )
+
+
 def test_a_recording_of_a_simulation_is_nothing_measured(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="is no recording of a server"):
         compare(Recording(filmed()), tmp_path / "none", LANE)

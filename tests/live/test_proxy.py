@@ -157,6 +157,7 @@ async def test_answers_in_one_piece_errors_and_other_pages(tmp_path: Path) -> No
             assert answer.headers["X-Own"] == "kept"
         good, bad = await world.rows(2)
     assert (good["prompt"], good["output"], good["status"]) == (40, 3, 200)
+    assert good["ttft_ms"] is None  # the first token of an answer in one piece is not seen
     assert (bad["prompt"], bad["status"]) == (None, 400)
     assert world.upstream.headers[-1]["Authorization"] == "Bearer t"
     assert "secret" not in world.path.read_text()

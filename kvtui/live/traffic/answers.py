@@ -43,13 +43,12 @@ class Plain:
     def __init__(self, *, keep: bool = True) -> None:
         self.usage: Usage | None = None
         self.chunks = 0
-        self.began = False
+        self.began = False  # when its first token was made nobody knows
         self._body = bytearray()
         self._most = MOST if keep else -1
 
     def take(self, data: bytes) -> bytes:
         """Some bytes of it; gives what is to be passed on: all."""
-        self.began = self.began or bool(data)
         if len(self._body) <= self._most:
             self._body += data
         return data
