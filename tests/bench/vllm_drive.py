@@ -3,7 +3,8 @@
     python vllm_drive.py ORACLE.py < CASE.json      CASE: {"config": ..., "lines": [...]}
 
 The oracle drives it: its configuration, its requests, its tokens; only what merely observes is taken out.
-Prints a line of JSON: steps, seconds of the whole loop, seconds in schedule() and update_from_output() alone.
+Prints a line of JSON: steps, seconds of the whole loop, seconds in schedule() and update_from_output() alone,
+all of the processor.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Drive:
     def run(self) -> dict[str, Any]:
         """To the end."""
         step = 0
-        start = time.perf_counter()
+        start = time.thread_time()
         while self.coming or self.sched.running or self.sched.waiting:
             self.arrive(step)
             if self.sched.running or self.sched.waiting:
@@ -51,7 +52,7 @@ class Drive:
                 step += 1
             else:
                 step = self.coming[-1][1]["arrival_step"]
-        seconds = time.perf_counter() - start
+        seconds = time.thread_time() - start
         return {"steps": self.steps, "loop_seconds": seconds, "scheduler_seconds": self.inside}
 
     def arrive(self, step: int) -> None:
@@ -65,13 +66,13 @@ class Drive:
 
     def step(self) -> None:
         """One scheduler step and its answer."""
-        start = time.perf_counter()
+        start = time.thread_time()
         output = self.sched.schedule()
-        scheduled = time.perf_counter()
+        scheduled = time.thread_time()
         answer = self.oracle.sample(output)
-        sampled = time.perf_counter()
+        sampled = time.thread_time()
         self.sched.update_from_output(output, answer)
-        self.inside += scheduled - start + time.perf_counter() - sampled
+        self.inside += scheduled - start + time.thread_time() - sampled
         self.steps += 1
 
 
