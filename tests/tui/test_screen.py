@@ -164,10 +164,11 @@ async def test_tab_turns_the_lower_panel() -> None:
     app = still()
     async with app.run_test(size=SIZE) as pilot:
         seen = []
-        for _ in range(5):
+        assert "tab: waiting +3" in text(app, "events"), "what has no room is announced"
+        for _ in range(6):
             seen.append(next(name for name in app.main.board.panels if name != "chart" and _open(app, name)))
             await pilot.press("tab")
-        assert seen == ["events", "waiting", "running", "figures", "events"]
+        assert seen == ["events", "waiting", "running", "figures", "cache", "events"]
         assert "tab running" in text(app, "footer")
 
 
@@ -178,7 +179,7 @@ async def test_in_a_small_terminal_tab_opens_and_shuts_a_drawer() -> None:
         await pilot.press("tab")
         assert _open(app, "chart")
         assert not app.main.board.caption.display
-        for _ in range(4):
+        for _ in range(5):
             await pilot.press("tab")
         assert "tab close" in text(app, "footer")
         await pilot.press("tab")
