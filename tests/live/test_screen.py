@@ -66,7 +66,7 @@ async def test_every_size(server: Answers, size: tuple[int, int]) -> None:
     async with screen(server, size=size) as (app, pilot):
         text = await seen(app, pilot, "live")
         assert "in use" in text
-        for _ in range(6):
+        for _ in range(12):
             await pilot.press("tab")
             app.main.paint()
 
