@@ -81,7 +81,7 @@ class Proxy:
         fields = _fields(body) if request.path.endswith(RECORDED) and request.method == "POST" else None
         if fields is None:
             return await self._pass_on(request, body, None, Plain(keep=False))
-        exchange = Exchange(arrived, self._prefixes.units(fields), self._who(request.headers, fields))
+        exchange = Exchange(arrived, [], self._who(request.headers, fields))
         exchange.model = fields["model"] if isinstance(fields.get("model"), str) else None
         hide = self._ask_usage and _keeps_usage_back(request.path, fields)
         if hide:
@@ -95,6 +95,7 @@ class Proxy:
             return response
         finally:
             exchange.end_s, exchange.usage, exchange.chunks = self._now(), answer.usage, answer.chunks
+            exchange.ids = self._prefixes.units(fields)  # not before: nobody should wait for it
             self._trace.add(exchange)
 
     async def _pass_on(
