@@ -38,4 +38,4 @@ def dask(address: str) -> list[Pool]:
         raise ConfigError(f"no Dask scheduler answers at {address}: {error}") from None
     if not threads:
         raise ConfigError(f"the Dask scheduler at {address} has no worker", hint=f"dask worker {address}")
-    return [Pool(lambda: client.get_executor(pure=False, retries=0), threads)]
+    return [Pool(lambda: client.get_executor(pure=False, retries=0), threads, done=client.close)]

@@ -27,10 +27,13 @@ class Slot:
 
 
 class Pool:
-    """An executor that can be made again; `width` cells at once."""
+    """An executor that can be made again; `width` cells at once. `done` is called when all is over."""
 
-    def __init__(self, make: Callable[[], Executor], width: int = 1) -> None:
+    def __init__(
+        self, make: Callable[[], Executor], width: int = 1, *, done: Callable[[], object] | None = None
+    ) -> None:
         self._make = make
+        self._done = done
         self._executor: Executor | None = None
         self.slots = [Slot(self) for _ in range(width)]
 
@@ -41,12 +44,15 @@ class Pool:
 
     def renew(self) -> None:
         """Let go of the executor; the next cell gets a new one."""
-        self.shutdown()
-
-    def shutdown(self) -> None:
         if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
+            self._executor.shutdown(wait=False)  # all that every executor understands
             self._executor = None
+
+    def close(self) -> None:
+        """No more cells."""
+        self.renew()
+        if self._done is not None:
+            self._done()
 
 
 class Runner:
@@ -74,8 +80,10 @@ class Runner:
                 for future in finished:
                     self._collect(future, free)
         finally:
+            for future in self._in_flight:  # left only by an interruption
+                future.cancel()
             for pool in self._pools:
-                pool.shutdown()
+                pool.close()
             self._ledger.close()
 
     def _start(self, waiting: deque[Cell], free: deque[Slot]) -> None:
