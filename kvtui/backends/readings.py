@@ -51,7 +51,10 @@ class Readings:
             self.memory = self._memory()
 
     def _memory(self) -> Memory:
-        reserved, (total, free) = self._device.reserved_bytes(), self._total_and_free()
+        try:
+            reserved, (total, free) = self._device.reserved_bytes(), self._total_and_free()
+        except RuntimeError:  # the device has failed, or its driver has gone
+            return Memory(self.pool_bytes, None, None, None)
         if reserved is None or total is None or free is None:
             return Memory(self.pool_bytes, None, None, free)
         beyond, others = reserved - self.pool_bytes, total - free - reserved
@@ -60,10 +63,7 @@ class Readings:
     def _total_and_free(self) -> tuple[int | None, int | None]:
         if self.driver.total_bytes is not None:
             return self.driver.total_bytes, self.driver.free_bytes
-        try:
-            return self._device.total_bytes(), self._device.free_bytes()
-        except RuntimeError:  # the driver has gone
-            return None, None
+        return self._device.total_bytes(), self._device.free_bytes()
 
     def report(self) -> dict[str, Any]:
         """All of it as data, as it is now."""

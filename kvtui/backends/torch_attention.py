@@ -124,18 +124,20 @@ class GatherAttention:
         return result
 
     def _chunked(self, group: _Group, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """Some tokens of one prompt."""
+        """Some tokens of one prompt: all of it so far, or behind what is stored already."""
         from torch.nn.functional import scaled_dot_product_attention as attend
 
-        result: torch.Tensor = attend(
-            q.transpose(0, 1)[None],
-            k,
-            v,
-            attn_mask=group.mask,
-            is_causal=group.mask is None,
-            enable_gqa=self._shape.heads != self._shape.kv_heads,
-        )
-        return result[0].transpose(0, 1)
+        if group.mask is None:
+            repeats = self._shape.heads != self._shape.kv_heads
+            whole = attend(q.transpose(0, 1)[None], k, v, is_causal=True, enable_gqa=repeats)
+            result: torch.Tensor = whole[0].transpose(0, 1)
+            return result
+        # With a mask, kernels that need little memory take no repeated heads: they stand one behind another.
+        sharing = self._shape.heads // self._shape.kv_heads
+        shared = q.unflatten(1, (-1, sharing)).permute(1, 2, 0, 3).flatten(1, 2)[None]
+        read = attend(shared, k, v, attn_mask=group.mask.repeat(1, 1, sharing, 1))
+        apart: torch.Tensor = read[0].unflatten(1, (sharing, -1)).permute(2, 0, 1, 3)
+        return apart.flatten(1, 2)
 
     # ---- what to read
 

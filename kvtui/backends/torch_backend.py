@@ -271,7 +271,7 @@ class Carried:
     def start(self, engine: Engine) -> Carried:
         """Allocate and warm up; the result is the engine's clock."""
         self._engine = engine
-        self._backend.device.leave_room()
+        self._backend.device.settle()
         self.lane = self._backend.tensors(engine)
         self._backend.readings.pool_bytes += self.lane.pool.bytes
         self._backend.readings.refresh(now=True)

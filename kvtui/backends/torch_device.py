@@ -118,12 +118,15 @@ class Device:
         """All of the device's memory, where it says."""
         return int(self.api.mem_get_info(self.device)[1]) if self.kind in ("cuda", "xpu") else None
 
-    def leave_room(self) -> None:
-        """On a CPU, keep one core for everything else: for the screen above all. Counts for this thread."""
+    def settle(self) -> None:
+        """Make this thread one that works on the device. On a CPU it leaves one core for everything else: for
+        the screen above all."""
         import torch
 
         if self.on_cpu:
             torch.set_num_threads(max(1, min(torch.get_num_threads(), (os.cpu_count() or 1) - 1)))
+        elif self.kind != "mps":
+            self.api.set_device(self.device)  # the current device is a thread's own
 
     def allowance(self, share: float | None = None) -> int:
         """Bytes that may be taken: a share of what is free; on a CPU no more than a little, unless asked."""
@@ -145,7 +148,8 @@ class Device:
     def give_back(self) -> None:
         """Return memory that is no longer used to the driver."""
         if not self.on_cpu:
-            self.api.empty_cache()
+            with suppress(RuntimeError):  # a device that has failed has nothing to give back
+                self.api.empty_cache()
 
 
 @contextmanager

@@ -72,6 +72,7 @@ class TorchLane:
             gather = GatherAttention(device, self.pool, shape, room=room_for(manager, longest))
             self.attention: Attention = gather
             self.buffer_bytes = gather.bytes
+            self._room = gather.room
         self.verifier = Verifier(self.decoder, device, self.pool, self.tokens) if verify else None
         self.products: Products | None = None  # of the model, where they are carried out as well
         self.watching: Watching | None = None
@@ -130,7 +131,7 @@ class TorchLane:
         import torch
 
         unit, slots = self.pool.unit, engine.manager.blocks * engine.manager.block_size
-        context = min(slots, 8 * unit)
+        context = min(slots, self._room, 8 * unit)
         tables = np.zeros((2, -(-context // unit)), np.int32)
         starts = np.array([0, context - 1], np.int64)
         counts = np.array([context, 1], np.int64)

@@ -72,12 +72,12 @@ def demo(
 
 def experiment_for(backend: str, device: str) -> Experiment:
     """The demonstration on the best that is there."""
-    from kvtui.errors import BackendUnavailable
+    from kvtui.errors import BackendError
 
     if backend != "simulated":
         try:
             return _measured(device)
-        except BackendUnavailable as error:
+        except BackendError as error:
             if backend == "torch":
                 raise
             click.echo(f"kvtui: {error.message}: simulated instead", err=True)

@@ -23,7 +23,7 @@ from tests.memory.test_ghost import (
 
 pytestmark = pytest.mark.torch
 
-SEEDS = range(6)
+SEEDS = (3, 7, 10, 11)
 
 
 class Fresh(TokenIds):

@@ -224,7 +224,7 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=200, help="of the chat workload, in the comparison")
     options = parser.parse_args()
     device = Device(options.device)
-    device.leave_room()
+    device.settle()
     sections: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
         ("Device", lambda: hardware(device)),
         ("Driver", lambda: driver(device)),
