@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kvtui.frame import Counters, Percentiles
+from kvtui.money import Rate, usd_per_million
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, text_width
 from kvtui.tui.view.ink import BAD, BOLD, T1, T3, WARN, Ink, lane_ink
@@ -118,7 +119,17 @@ def _rates(scene: Scene) -> list[Row]:
         _latency("TTFT p99", [c.ttft for c in counters], "p99"),
         _latency("TPOT p50", [c.tpot for c in counters], "p50"),
         _latency("TPOT p99", [c.tpot for c in counters], "p99"),
+        *_cost(scene, counters),
     ]
+
+
+def _cost(scene: Scene, counters: list[Counters]) -> list[Row]:
+    """Dollars of a million generated tokens, where the hour of the GPUs has a price."""
+    hour = scene.heading.usd_per_hour
+    if hour is None:
+        return []
+    costs = [usd_per_million(Rate(hour, ""), gpus=1, tokens_per_s=c.output_tokens_per_s) for c in counters]
+    return [("$/M tok", [formats.NA if usd is None else f"{usd:,.2f}" for usd in costs], T1)]
 
 
 def _latency(label: str, percentiles: list[Percentiles], name: str) -> Row:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.figures import figure_lines
 from kvtui.tui.view.ink import WARN
@@ -17,6 +19,13 @@ def test_two_groups_side_by_side() -> None:
         "  rejected         0       0   TPOT p99     31 ms   52 ms",
     ]
     assert ("8", WARN) in lines[3]
+
+
+def test_dollars_where_there_is_a_price() -> None:
+    priced = replace(scene(), heading=replace(scene().heading, usd_per_hour=3.6))
+    last = plain(figure_lines(priced, width=60, height=7)[6]).split()
+    assert last == ["$/M", "tok", *(f"{1000 / f.counters.output_tokens_per_s:,.2f}" for f in priced.frames)]
+    assert len(figure_lines(priced, width=60, height=6)) == 6, "the last row to be left out"
 
 
 def test_one_under_the_other_in_a_narrow_panel() -> None:
