@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from kvtui.cells import mirror_of
+from kvtui.chronicle import Chronicle
 from kvtui.counters import CounterReader
 from kvtui.engine import Engine
 from kvtui.frame import Event, EventKind, Frame, RunningRow, WaitingRow
@@ -40,12 +41,25 @@ class Camera:
         self._ops: list[Op] = []  # since the last frame
         self._copied: tuple[int, ...] = ()
         self._forgotten = 0  # evicted blocks that others could have met, up to the last step
+        self._start = 0  # ps, of the step that is being done
+        self._queue = False  # whether somebody waited after the last step
+        self._first = 0 if isinstance(manager, ContiguousMemoryManager) else 1  # id of the first block
+        self.chronicle = Chronicle(engine.keys_of)
         engine.observer = self
+
+    def inherit(self, other: Camera, restarted: Sequence[Request]) -> None:
+        """Go on in the story of another camera; its blocks are not those of this lane."""
+        step, now = self._engine.scheduler.step, self._engine.now_ps
+        self._events, self._batch, self._queue = other._events, other._batch, other._queue
+        self.chronicle.inherit(other.chronicle, step, arrived=self._engine.known)
+        self.chronicle.note((step, now, EventKind.RESTARTED, r.number, r.known, 0) for r in restarted)
 
     # ---- watching
 
     def arrived(self, engine: Engine, request: Request) -> None:
-        pass
+        step = engine.scheduler.step + 1
+        what = step, request.arrival, EventKind.ARRIVED, request.number, request.prompt, request.output
+        self.chronicle.arrival(engine.known, what)
 
     def idle(self, engine: Engine) -> None:
         pass
@@ -54,32 +68,68 @@ class Camera:
         pass
 
     def rejected(self, engine: Engine, request: Request) -> None:
-        self._note(engine.now_ps, EventKind.REJECTED, request, *engine.results.refusals[request.number])
+        refusal = engine.results.refusals[request.number]
+        self._note(engine.now_ps, EventKind.REJECTED, request, *refusal)
+        step = engine.scheduler.step + 1
+        what = step, engine.now_ps, EventKind.REJECTED, request.number, *refusal
+        self.chronicle.arrival(engine.known, what)
 
     def scheduled(self, engine: Engine, plan: Plan) -> None:
         now = engine.now_ps
         ops = self._log.drain()
         self._ops += ops
-        for victim, served, blocks in plan.preempted:
-            self._note(now, EventKind.PREEMPTED, victim, blocks, served.number)
-        for request, hit in plan.admitted:
-            if hit:
-                self._note(now, EventKind.HIT, request, hit, request.known)
-            held = self._held(request) // self._manager.block_size
-            self._note(now, EventKind.ADMITTED, request, request.known - hit, held)
-        for request, found in same_step_hits(plan, self._manager.block_size):
-            self._note(now, EventKind.SAME_STEP_HIT, request, found, request.known)
+        for kind, request, a, b in self._planned(plan):
+            self._note(now, kind, request, a, b)
         for request, start, tokens in chunks(plan):
             self._note(now, EventKind.CHUNK, request, tokens, start)
         if self._manager.forgotten > self._forgotten:
             lost, taker = self._manager.forgotten - self._forgotten, _evictor(ops)
             self._events.append(Event(seconds(now), plan.step, EventKind.EVICTED, taker, lost, taker))
             self._forgotten = self._manager.forgotten
+            if self.chronicle.new(plan.step + 1):
+                self.chronicle.note([(plan.step + 1, now, EventKind.EVICTED, taker, lost, taker)])
         self._copied = tuple(op.blocks[1] for op in ops if op.kind is OpKind.COPY)
+        self._chronicle_plan(plan, ops)
+
+    def _planned(self, plan: Plan) -> Iterator[tuple[EventKind, Request, int, int]]:
+        """Who has to go and who may come."""
+        for victim, served, blocks in plan.preempted:
+            yield EventKind.PREEMPTED, victim, blocks, served.number
+        for request, hit in plan.admitted:
+            if hit:
+                yield EventKind.HIT, request, hit, request.known
+            held = self._held(request) // self._manager.block_size
+            yield EventKind.ADMITTED, request, request.known - hit, held
+        for request, found in same_step_hits(plan, self._manager.block_size):
+            yield EventKind.SAME_STEP_HIT, request, found, request.known
+
+    def _chronicle_plan(self, plan: Plan, ops: list[Op]) -> None:
+        engine, chronicle = self._engine, self.chronicle
+        waiting, before = engine.scheduler.waiting, self._queue
+        self._queue, self._start = bool(waiting), engine.now_ps
+        step, now = engine.scheduler.step, engine.now_ps
+        if not chronicle.new(step):
+            return
+        notes = [(kind, request.number, a, b) for kind, request, a, b in self._planned(plan)]
+        notes += [
+            (EventKind.CHUNK, request.number, tokens, start)
+            for request, start, tokens in plan.prefill
+            if start + 1 < request.known  # else it verifies a draft
+        ]
+        for op in ops:
+            if op.kind is OpKind.COPY:
+                source, target = (block - self._first for block in op.blocks)
+                notes.append((EventKind.COPIED, op.owner, source, target))
+        if self._queue and not before:
+            notes.append((EventKind.QUEUE, waiting.head().number, len(waiting), 0))
+        chronicle.note((step, now, *note) for note in notes)
+        chronicle.log(step, now, ops, first=self._first)
 
     def updated(self, engine: Engine, plan: Plan) -> None:
         now = engine.now_ps
-        self._ops += self._log.drain()
+        ops = self._log.drain()
+        self._ops += ops
+        self._chronicle_results(plan, ops)
         for request in plan.finished:
             self._note(
                 now, EventKind.FINISHED, request, request.generated, (now - request.arrival) // PS_PER_MS
@@ -89,6 +139,20 @@ class Camera:
             self._batch.append((seconds(now), running))
             if len(self._batch) > POINTS:
                 self._batch = self._batch[::2]
+
+    def _chronicle_results(self, plan: Plan, ops: list[Op]) -> None:
+        step, now, chronicle = self._engine.scheduler.step, self._engine.now_ps, self.chronicle
+        if not chronicle.new(step):
+            return
+        for kind, requests in (
+            (EventKind.FIRST_TOKEN, plan.first_tokens),
+            (EventKind.FINISHED, plan.finished),
+        ):
+            took = ((r, (now - r.arrival) // PS_PER_MS) for r in requests)
+            chronicle.note((step, now, kind, r.number, r.generated, ms) for r, ms in took)
+        chronicle.log(step, now, ops, first=self._first)
+        chronicle.steps.extend([(step, self._start, now, plan.steps, plan.decodes, plan.prefill_tokens)])
+        chronicle.close(step)
 
     def _note(self, now: int, kind: EventKind, request: Request, a: int, b: int) -> None:
         self._events.append(Event(seconds(now), self._engine.scheduler.step, kind, request.number, a, b))

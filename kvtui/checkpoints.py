@@ -11,6 +11,7 @@ import pickle
 from bisect import bisect_right
 from collections.abc import Callable
 
+from kvtui.chronicle import Chronicle
 from kvtui.closedloop import Turns
 from kvtui.experiment import Lane
 from kvtui.intake import BlockKeys
@@ -19,7 +20,7 @@ from kvtui.traces.workload import Workload
 
 EVERY = 256  # steps between two saved states, at first
 BUDGET = 64 << 20  # bytes of saved states a lane before every second one is dropped
-Shared = Workload | BlockKeys | StepTimes | Turns
+Shared = Workload | BlockKeys | StepTimes | Turns | Chronicle
 
 
 class Checkpoints:
@@ -28,40 +29,39 @@ class Checkpoints:
     def __init__(self, lane: Lane, *, every: int = EVERY, budget: int = BUDGET) -> None:
         self._every = every
         self._budget = budget
-        self._shared: list[Shared] = []  # not part of a saved state: they never change
+        self._shared: list[Shared] = []  # not part of a saved state: they never change, or only grow
         self._steps: list[int] = []
         self._times: list[int] = []  # ps
         self._states: list[bytes] = []
-        self._due = 0
         self.note(lane)
 
     def note(self, lane: Lane) -> None:
-        """Save the lane if it has come far enough beyond the last saved state."""
-        if lane.step_count < self._due:
+        """Save the lane if it has come far enough beyond the last saved state before it."""
+        at = bisect_right(self._steps, lane.step_count)
+        if at and lane.step_count < self._steps[at - 1] + self._every:
             return
         stream = io.BytesIO()
         _Pickler(stream, self._shared).dump(lane)
-        self._steps.append(lane.step_count)
-        self._times.append(lane.now_ps)
-        self._states.append(stream.getvalue())
+        self._steps.insert(at, lane.step_count)
+        self._times.insert(at, lane.now_ps)
+        self._states.insert(at, stream.getvalue())
         if sum(map(len, self._states)) > self._budget and len(self._states) > 2:
             self._every *= 2
             for saved in (self._steps, self._times, self._states):
                 del saved[1::2]
-        self._due = self._steps[-1] + self._every
 
     def at_step(self, step: int) -> Lane:
         """A new lane that has done `step` steps (fewer only where the run ends before)."""
         lane = self._load(bisect_right(self._steps, step) - 1)
         while lane.step_count < step and lane.step():
-            pass
+            self.note(lane)  # so that the way is short next time
         return lane
 
     def at_time(self, now_ps: int) -> Lane:
         """A new lane that has done every step that starts before `now_ps`."""
         lane = self._load(bisect_right(self._times, now_ps) - 1)
         while not lane.done and lane.next_ps < now_ps and lane.step():
-            pass
+            self.note(lane)
         return lane
 
     def _load(self, index: int) -> Lane:
@@ -76,7 +76,7 @@ class _Pickler(pickle.Pickler):
     def __init__(self, stream: io.BytesIO, shared: list[Shared]) -> None:
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
         self._shared = shared
-        ours = dict.fromkeys((Workload, BlockKeys, StepTimes, Turns), self._index)
+        ours = dict.fromkeys((Workload, BlockKeys, StepTimes, Turns, Chronicle), self._index)
         self.dispatch_table = {**copyreg.dispatch_table, **ours}
 
     def _index(self, thing: Shared) -> tuple[Callable[[int], Shared], tuple[int]]:

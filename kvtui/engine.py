@@ -165,6 +165,10 @@ class Engine:
         self._meter.flush(self.now_ps)
         return self._meter
 
+    def keys_of(self, number: int) -> list[int]:
+        """Keys of the leading blocks of a request that another one can meet."""
+        return self._keys.of(number) if self._keys is not None else []
+
     # ---- running
 
     def run(self, calls: int = UNLIMITED) -> bool:
@@ -353,8 +357,7 @@ class Engine:
 
     def _arrive(self, arrival: Arrival) -> None:
         self.known += 1
-        keys = self._keys.of(arrival.number) if self._keys is not None else []
-        request = self._request(arrival, keys)
+        request = self._request(arrival, self.keys_of(arrival.number))
         refusal = self._refusal(request)
         if refusal is not None:
             request.move(Phase.REJECTED)

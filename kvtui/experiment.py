@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kvtui.camera import Camera
 from kvtui.catalogue import GpuSpec, ModelSpec
+from kvtui.chronicle import Chronicle
 from kvtui.coefficients import DEFAULT_ENGINE
 from kvtui.coefficients import engine as engine_profile
 from kvtui.engine import UNLIMITED, Engine
@@ -16,6 +18,7 @@ from kvtui.lanes import LaneSpec, named
 from kvtui.layers import layers_of, longest, slot_share
 from kvtui.measured import Backend, StepTimes
 from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.request import Request
 from kvtui.roofline import RooflineCost
 from kvtui.rules import DRAFTING, NEWEST, Rules, release
 from kvtui.sizing import UTILIZATION, batch_limits, pool
@@ -67,6 +70,11 @@ class Lane:
         return self.engine.scheduler.step
 
     @property
+    def chronicle(self) -> Chronicle | None:
+        """What happened so far; only of a lane that is watched."""
+        return self._camera.chronicle if self._camera is not None else None
+
+    @property
     def ended(self) -> int:
         """Requests that are through, finished or refused."""
         return self.engine.results.finished + len(self.engine.results.refusals)
@@ -75,6 +83,12 @@ class Lane:
     def ready(self) -> bool:
         """Whether the next step can be done at once: its time is computed, or measured by now."""
         return self.times is None or self.engine.clock is not self.times or self.times.ready(self.step_count)
+
+    def inherit(self, other: Lane, *, restarted: Sequence[Request]) -> None:
+        """Go on in the story of another lane, whose requests of `restarted` have to begin anew."""
+        assert self._camera is not None
+        assert other._camera is not None
+        self._camera.inherit(other._camera, restarted)
 
     def step(self, limit: int = 1) -> bool:
         """At most `limit` scheduler steps in one call; False when nothing is left to do."""
@@ -321,6 +335,8 @@ class Experiment:
         subtitle = reserves[spec.reserve] if manager.reserves else f"{spec.block_size}-token blocks"
         if manager.tables > 1:
             subtitle += f", {manager.tables} groups of layers"
+        if not (manager.reserves or spec.prefix_cache):
+            subtitle += ", no prefix cache"
         tokens = manager.blocks * manager.block_size
         if spec.measured:
             subtitle = f"{subtitle}, measured"

@@ -34,18 +34,21 @@ class Filming:
         self.path = path
         self.problem: str | None = None
         self._recorder: Recorder | None = Recorder(path, about, force=force)
-        self._tracks = [self._recorder.add(lane.info) for lane in blank]
+        self._tracks = {lane.info.name: self._recorder.add(lane.info) for lane in blank}
 
     @property
     def on(self) -> bool:
         """Whether frames are still taken."""
         return self._recorder is not None
 
-    def take(self, at: int, lane: Any) -> None:
-        """After a step of lane `at`, and once before its first."""
+    def take(self, lane: Any) -> None:
+        """After a step of a lane, and once before its first; a lane that is new gets a track of its own."""
         if self._recorder is not None:
+            name = lane.info.name
             try:
-                self._recorder.film(self._tracks[at], lane)
+                if name not in self._tracks:
+                    self._tracks[name] = self._recorder.add(lane.info)
+                self._recorder.film(self._tracks[name], lane)
             except RecordingError as error:
                 self.problem = error.message
                 self._recorder.close()
@@ -53,14 +56,14 @@ class Filming:
 
     def run(self, lanes: Sequence[Lane], progress: Callable[[str, int], None]) -> None:
         """All lanes to their end, in step with each other; `progress` is told (lane, requests through)."""
-        for at, lane in enumerate(lanes):
-            self.take(at, lane)
+        for lane in lanes:
+            self.take(lane)
         going = list(range(len(lanes)))
         while going:
             at = min(going, key=lambda at: lanes[at].next_ps)
             if not lanes[at].step():
                 going.remove(at)
-            self.take(at, lanes[at])
+            self.take(lanes[at])
             progress(lanes[at].info.name, lanes[at].ended)
 
     def finish(self, report: Mapping[str, Any]) -> None:

@@ -39,6 +39,12 @@ class EventKind(StrEnum):
     EVICTED = "evicted"
     CHUNK = "chunk"
     SAME_STEP_HIT = "same-step hit"
+    # Told by a chronicle only, as they are too many for the log of a frame:
+    ARRIVED = "arrived"
+    FIRST_TOKEN = "first token"
+    COPIED = "copied"
+    QUEUE = "queue"
+    RESTARTED = "restarted"
 
 
 class Event(NamedTuple):
@@ -52,6 +58,12 @@ class Event(NamedTuple):
     CHUNK     tokens of a prompt computed in this step, tokens computed before; something is left
     SAME_STEP_HIT  tokens found in blocks that others fill in this very step (part of the HIT), prompt tokens
     EVICTED   cached blocks that lost what others could have met, request that took them
+    ARRIVED   prompt tokens, tokens it will generate
+    CHUNK     tokens computed in this step, tokens computed before
+    FIRST_TOKEN tokens generated, milliseconds since arrival
+    COPIED    block that is copied, block that it is copied to
+    RESTARTED tokens to compute again, as the server started anew
+    QUEUE     requests that wait, of which this is the first, where nobody waited before
     """
 
     time_s: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -112,8 +113,8 @@ class LaneSpec:
 
 def named(specs: tuple[LaneSpec, ...]) -> tuple[LaneSpec, ...]:
     """The same lanes with a name each: lanes of one manager go by what tells them apart, else by number."""
-    managers = [spec.manager for spec in specs if not spec.name]
-    names = [spec.name or _telling(spec, managers.count(spec.manager) > 1) for spec in specs]
+    unnamed = [spec for spec in specs if not spec.name]
+    names = [spec.name or _telling(spec, [x for x in unnamed if x.manager == spec.manager]) for spec in specs]
     seen: dict[str, int] = {}
     result = []
     for spec, name in zip(specs, names, strict=True):
@@ -122,8 +123,9 @@ def named(specs: tuple[LaneSpec, ...]) -> tuple[LaneSpec, ...]:
     return tuple(result)
 
 
-def _telling(spec: LaneSpec, several: bool) -> str:
-    if not several:
+def _telling(spec: LaneSpec, alike: Sequence[LaneSpec]) -> str:
+    """A name that says in what a lane differs from those of the same manager."""
+    if len(alike) < 2:
         return spec.manager
     real = "-real" if spec.measured else ""
     if spec.manager in NUMBER:
@@ -131,8 +133,13 @@ def _telling(spec: LaneSpec, several: bool) -> str:
         return f"{spec.manager}-{number}" if number else spec.manager
     if spec.memory == "contiguous":
         return f"{'contig' if spec.manager == 'contiguous' else spec.manager}-{spec.reserve}{real}"
+    short = spec.manager.removeprefix("vllm-")
+    cached = len({other.prefix_cache for other in alike}) > 1
+    if cached and len({replace(other, prefix_cache=True) for other in alike}) == 1:
+        return f"{short}-cached" if spec.prefix_cache else f"{short}-nocache"
     detail = "" if spec.kv_dtype == "auto" else f"-{spec.kv_dtype}"
-    return f"{spec.manager.removeprefix('vllm-')}-{spec.block_size}{detail}{real}"
+    off = "-off" if cached and not spec.prefix_cache else ""
+    return f"{short}-{spec.block_size}{detail}{off}{real}"
 
 
 def _key_and_value(manager: str, option: str, text: str) -> tuple[str, str]:

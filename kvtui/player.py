@@ -22,6 +22,7 @@ BREATH_S: Final = 0.002  # after a stretch, for everybody else
 PERIOD_S: Final = 0.02  # how often a lane that keeps up looks at the clock
 LONGEST_GAP_S: Final = 0.1  # wall time that counts at most at once, as after a suspension
 MEASURED_S: Final = 1.0  # wall time over which the speed reached is measured
+ROWS: Final = 64  # of a queue that a frame tells
 SAVING: Final = 0.04  # share of the wall time that may go into saving states
 
 Wall = Callable[[], float]
@@ -115,6 +116,7 @@ class Player:
         clock: Clock,
         histories: Sequence[History] = (),
         watch: Callable[[int, Any], None] | None = None,
+        reached_ps: int = 0,
         wall: Wall = time.perf_counter,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -129,10 +131,12 @@ class Player:
         self._stretch = picoseconds(1.0)  # virtual time of one round without a limit
         self._steps = [0] * len(self.lanes)
         self._shown: list[tuple[int, Frame] | None] = [None] * len(self.lanes)
+        self._rows = ROWS
         self._trail: deque[tuple[float, int]] = deque()
-        self._histories = tuple(histories)
+        self.histories = tuple(histories)
         self._watch = watch  # is told (number, lane) after every step
-        self._furthest = 0
+        self._furthest = reached_ps
+        self._all_ended = reached_ps > 0
         self._since = wall()
         self._saving = 0.0  # wall time spent on it
         self._dearest = 0.0  # and on one state at most
@@ -143,6 +147,11 @@ class Player:
     def ended(self) -> bool:
         """Whether no lane has anything left to do."""
         return not any(map(self._live, range(len(self.lanes))))
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every lane has been at its end, wherever it stands now."""
+        return self.ended or self._all_ended
 
     @property
     def time_s(self) -> float:
@@ -161,9 +170,15 @@ class Player:
         """The lane's picture: the same object until it has stepped again."""
         shown = self._shown[lane]
         if shown is None or shown[0] != self._steps[lane]:
-            shown = self._steps[lane], self.lanes[lane].frame()
+            shown = self._steps[lane], self.lanes[lane].frame(rows=self._rows)
             self._shown[lane] = shown
         return shown[1]
+
+    def show_rows(self, rows: int = ROWS) -> None:
+        """Frames tell so many rows of the queues from now on."""
+        if rows != self._rows:
+            self._rows = rows
+            self._shown = [None] * len(self.lanes)
 
     def level(self) -> None:
         """Bring lanes that lag up to the clock, where that takes no time worth mentioning: then what is to be
@@ -211,17 +226,22 @@ class Player:
         self._furthest = max(self._furthest, now)
         return self._furthest
 
+    def note_reached(self, now_ps: int) -> None:
+        """A moment that the lanes can go to at once, though not all have been at it."""
+        self._furthest = max(self._furthest, now_ps)
+
     def back(self, lane: int) -> None:
         """Undo one scheduler step of that lane; the others go to its time."""
-        assert self._histories, "nothing was kept to go back to"
+        assert self.histories, "nothing was kept to go back to"
         if self.lanes[lane].done:  # perhaps long ago
             lane = max(range(len(self.lanes)), key=lambda at: self.lanes[at].now_ps)
         if steps := self.lanes[lane].step_count:
-            self.seek(self._histories[lane].at_step(steps - 1).now_ps)
+            self.seek(self.histories[lane].at_step(steps - 1).now_ps)
 
     def seek(self, now_ps: int) -> None:
         """Go to a virtual time: at once to one that has been reached, and on to a later one in the loops."""
-        assert self._histories, "nothing was kept to go back to"
+        assert self.histories, "nothing was kept to go back to"
+        self._all_ended = self.exhausted
         now_ps = max(now_ps, 0)
         known = min(now_ps, self.furthest_ps)
         if now_ps < self.clock.now_ps or self.clock.now_ps < known:
@@ -233,7 +253,7 @@ class Player:
     def _restore(self, lane: int, now_ps: int) -> None:
         self._steps[lane] += 1
         try:
-            self.lanes[lane] = self._histories[lane].at_time(now_ps)
+            self.lanes[lane] = self.histories[lane].at_time(now_ps)
             self.failures[lane] = None
         except Exception as error:  # it fails again where it failed
             self.failures[lane] = error
@@ -242,7 +262,7 @@ class Player:
         """Keep the state of a lane, unless that would take too much of the time."""
         start = self._wall()
         if self._saving + self._dearest <= SAVING * (start - self._since):
-            self._histories[lane].note(self.lanes[lane])
+            self.histories[lane].note(self.lanes[lane])
             took = self._wall() - start
             self._saving += took
             self._dearest = max(self._dearest, took)
@@ -315,7 +335,7 @@ class Player:
             self.lanes[lane].step(1)
             if self._watch is not None:
                 self._watch(lane, self.lanes[lane])
-            if self._histories:
+            if self.histories:
                 self._save(lane)
         except Exception as error:  # a broken lane must not stop the others
             self.failures[lane] = error

@@ -91,3 +91,16 @@ def test_saved_states_stay_within_their_budget() -> None:
     assert len(sizes) > 3
     same(checkpoints.at_step(700).frame(), straight("burst", 1)[700])
     assert lane.step_count == STEPS
+
+
+def test_the_way_back_is_short_after_it_has_been_gone_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a run without a limit few states are saved; running again to a step saves those on the way."""
+    lane = tried("burst").build()[1]
+    checkpoints = Checkpoints(lane, every=64)
+    while lane.step_count < STEPS and lane.step():
+        pass
+    assert checkpoints.at_step(800).step_count == 800
+    steps = []
+    monkeypatch.setattr(Lane, "step", lambda lane, limit=1: steps.append(1) or lane.engine.step(limit))
+    same(checkpoints.at_step(799).frame(), straight("burst", 1)[799])
+    assert 0 < len(steps) <= 64

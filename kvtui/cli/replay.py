@@ -28,7 +28,24 @@ if TYPE_CHECKING:
     help="Virtual seconds a second on screen.",
 )
 @look_options
-def replay(file: Path, headless: bool, as_json: bool, speed: float, **options: Any) -> int:
+@click.option(
+    "--export",
+    "exports",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --headless: also write a .html page, a .csv, a .json or a .trace.json for Perfetto.",
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+def replay(
+    file: Path,
+    headless: bool,
+    as_json: bool,
+    exports: tuple[Path, ...],
+    force: bool,
+    speed: float,
+    **options: Any,
+) -> int:
     """Show a recording: the same screen, back and forth in time, without trace, GPU or server.
 
     \b
@@ -36,11 +53,15 @@ def replay(file: Path, headless: bool, as_json: bool, speed: float, **options: A
     kvtui replay run.kvtui
     kvtui replay run.kvtui --headless --json
     """
-    if as_json and not headless:
-        raise click.UsageError("--json goes with --headless")
+    if (as_json or exports) and not headless:
+        raise click.UsageError(f"{'--export' if exports else '--json'} goes with --headless")
+    from kvtui.exporting import exhibit_of_recording
+    from kvtui.exports import export
     from kvtui.recording import Recording
 
     recording = Recording(file)
+    for path in exports:
+        export(exhibit_of_recording(recording), path, force=force)
     if not headless:
         from kvtui.cli.run import NO_TERMINAL
         from kvtui.tui.terminal import terminal_problem

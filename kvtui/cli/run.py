@@ -131,6 +131,14 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option(
     "--record", type=click.Path(path_type=Path), metavar="FILE", help="Record it, for kvtui replay."
 )
+@click.option(
+    "--export",
+    "exports",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --headless: also write a .html page, a .csv, a .json or a .trace.json for Perfetto.",
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 def run(**options: Any) -> int:
     """Replay TRACE (a file, - for standard input, or a bundled workload) on all lanes.
@@ -143,20 +151,24 @@ def run(**options: Any) -> int:
     kvtui run article --headless
     kvtui run trace.csv --record run.kvtui
     """
+    exports, force = options["exports"], options["force"]
     _check(options)
     from kvtui.cli import plain
     from kvtui.cli.build import experiment_of
+    from kvtui.exports import ready
     from kvtui.tui.view.words import language_of
 
+    for path in exports:
+        ready(path, force=force)
     experiment = experiment_of(options)
     language, speed = options["language"] or language_of(), options["speed"]
     if options["plain"]:
         return plain.plain(experiment, every_s=options["every"], speed=speed, language=language)
     if options["once"]:
         return plain.once(experiment, as_json=options["as_json"], language=language)
-    filming = _filming(experiment, options["record"], force=options["force"])
+    filming = _filming(experiment, options["record"], force=force)
     if options["headless"]:
-        return headless(experiment, filming, as_json=options["as_json"])
+        return headless(experiment, filming, as_json=options["as_json"], exports=exports)
     return show_or_print(experiment, filming, speed=speed or DEFAULT_SPEED, **looking(options))
 
 
@@ -181,6 +193,10 @@ def _check(options: dict[str, Any]) -> None:
     ways = [f"--{name}" for name in ("headless", "plain", "once") if options[name]]
     if len(ways) > 1:
         raise click.UsageError(f"{' and '.join(ways)} are different ways to show a run: choose one")
+    if options["exports"] and not options["headless"]:
+        raise click.UsageError("--export goes with --headless")
+    if options["force"] and not (options["exports"] or options["record"]):
+        raise click.UsageError("--force goes with --record or --export")
     if options["as_json"] and not (options["headless"] or options["once"]):
         raise click.UsageError("--json goes with --headless or --once")
     if options["record"] and (options["plain"] or options["once"]):
@@ -189,15 +205,15 @@ def _check(options: dict[str, Any]) -> None:
 
 def _filming(experiment: Experiment, path: Path | None, *, force: bool) -> Filming | None:
     if path is None:
-        if force:
-            raise click.UsageError("--force goes with --record")
         return None
     from kvtui.filming import Filming
 
     return Filming(path, experiment, force=force)
 
 
-def headless(experiment: Experiment, filming: Filming | None, *, as_json: bool) -> int:
+def headless(
+    experiment: Experiment, filming: Filming | None, *, as_json: bool, exports: Sequence[Path] = ()
+) -> int:
     """Run all lanes and print what came out; gives the exit code."""
     from kvtui import article
     from kvtui.cli.device import finish, outcome
@@ -205,7 +221,7 @@ def headless(experiment: Experiment, filming: Filming | None, *, as_json: bool) 
     from kvtui.report import summary
     from kvtui.table import table
 
-    lanes = experiment.build(watched=filming is not None)
+    lanes = experiment.build(watched=filming is not None or bool(exports))
     interrupted = False
     try:
         _run(lanes, Progress(total=len(experiment.workload)), filming)
@@ -219,6 +235,12 @@ def headless(experiment: Experiment, filming: Filming | None, *, as_json: bool) 
         filming.finish(report)
         if filming.problem:
             print(f"kvtui: the recording ends early: {filming.problem}", file=sys.stderr)
+    if exports:
+        from kvtui.exporting import exhibit_of_run
+        from kvtui.exports import export
+
+        for path in exports:
+            export(exhibit_of_run(experiment, lanes, report), path, force=True)
     print(json.dumps(report, indent=2) if as_json else table(report))
     finish(experiment)
     return 130 if interrupted else outcome(lanes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kvtui.chronicle import Chronicle
 from kvtui.frame import Frame, LaneInfo
 from kvtui.recording.reader import Track
 
@@ -41,6 +42,11 @@ class RecordedLane:
     def step_count(self) -> int:
         """Scheduler steps done."""
         return self._track.piece(self._at).step
+
+    @property
+    def chronicle(self) -> Chronicle:
+        """What happened, over the whole recording."""
+        return self._track.chronicle
 
     def step(self, limit: int = 1) -> bool:
         """At most `limit` frames further; False when nothing is left."""

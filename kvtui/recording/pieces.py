@@ -20,6 +20,7 @@ MAGIC = b"kvtui recording\n"
 VERSION = 1
 _VERSION = Struct("<I")
 _HEADER = Struct("<BBIIQQI")  # kind, track, step, size, now_ps, next_ps, checksum
+HEAD = Struct("<?I")  # of a frame's uncompressed payload: whether the run has ended, bytes of its gains
 START = len(MAGIC) + _VERSION.size
 
 

@@ -6,13 +6,16 @@ import json
 import mmap
 import zlib
 from bisect import bisect_left, bisect_right
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kvtui.chronicle import Chronicle
 from kvtui.errors import RecordingError
 from kvtui.frame import Frame, LaneInfo
+from kvtui.recording.happenings import Told
 from kvtui.recording.packing import Planes, decode
-from kvtui.recording.pieces import Kind, Piece, pieces
+from kvtui.recording.pieces import HEAD, Kind, Piece, pieces
 from kvtui.recording.planes import SHAPES, Place, frame_of
 
 
@@ -104,6 +107,18 @@ class Track:
         place = Place(piece.step, piece.now_ps, known.done)
         return frame_of(known.planes, place, self._names, rows=rows, events=events)
 
+    @cached_property
+    def chronicle(self) -> Chronicle:
+        """Everything that happened, over all frames."""
+        told = Told()
+        for piece in self._pieces:
+            if piece.kind == Kind.KEYFRAME:
+                stream = zlib.decompressobj()
+            data = stream.decompress(self._data[piece.start : piece.start + piece.size])
+            _, gains = HEAD.unpack_from(data)
+            told.add(data[HEAD.size : HEAD.size + gains])
+        return told.chronicle
+
     def _read(self, index: int) -> _Known:
         key = self._keys[bisect_right(self._keys, index) - 1]
         known = self._known
@@ -112,7 +127,9 @@ class Track:
         for at in range(known.number + 1, index + 1):
             piece = self._pieces[at]
             data = known.stream.decompress(self._data[piece.start : piece.start + piece.size])
-            known = _Known(at, decode(known.planes, data[1:], SHAPES), known.stream, bool(data[0]))
+            done, gains = HEAD.unpack_from(data)
+            planes = decode(known.planes, data[HEAD.size + gains :], SHAPES)
+            known = _Known(at, planes, known.stream, done)
         self._known = known
         return known
 

@@ -10,11 +10,13 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from kvtui.chronicle import Chronicle
 from kvtui.errors import RecordingError
 from kvtui.frame import Frame, LaneInfo
 from kvtui.recording import pieces
+from kvtui.recording.happenings import Gains
 from kvtui.recording.packing import Planes, encode
-from kvtui.recording.pieces import Kind
+from kvtui.recording.pieces import HEAD, Kind
 from kvtui.recording.planes import SHAPES, Writer, counter_names
 
 EVERY: Final = 256  # frames from one keyframe to the next
@@ -36,6 +38,9 @@ class Filmed(Protocol):
 
     @property
     def done(self) -> bool: ...
+
+    @property
+    def chronicle(self) -> Chronicle | None: ...
 
     def frame(self, *, rows: int = 64, events: int = 200) -> Frame: ...
 
@@ -73,12 +78,22 @@ class Recorder:
         """Record the lane as it stands, unless it has been there before: it is called after every step, and
         what is run again after going back is known."""
         if (lane.step_count, lane.done) > self._tracks[track].reached:
-            self.note(track, lane.frame(rows=ROWS), now_ps=lane.now_ps, next_ps=lane.next_ps)
+            frame = lane.frame(rows=ROWS)
+            self.note(track, frame, lane.chronicle, now_ps=lane.now_ps, next_ps=lane.next_ps)
 
-    def note(self, track: int, frame: Frame, *, now_ps: int, next_ps: int | None = None) -> None:
-        """The next frame of a track. `now_ps` is its time, `next_ps` when the following step starts."""
+    def note(
+        self,
+        track: int,
+        frame: Frame,
+        chronicle: Chronicle | None = None,
+        *,
+        now_ps: int,
+        next_ps: int | None = None,
+    ) -> None:
+        """The next frame of a track, and what its chronicle has gained. `now_ps` is its time, `next_ps` when
+        the following step starts."""
         until = now_ps if next_ps is None else next_ps
-        self._write(self._tracks[track].piece(frame, now_ps, until))
+        self._write(self._tracks[track].piece(frame, chronicle, now_ps, until))
 
     def report(self, report: Mapping[str, Any]) -> None:
         """What the run says at its end, or where it was left: it stands for all frames so far."""
@@ -109,15 +124,17 @@ class _Track:
         self._writer = Writer()
         self._planes: Planes = {}
         self._stream = zlib.compressobj(_LEVEL)
+        self._gains = Gains()
         self._frames = 0
 
-    def piece(self, frame: Frame, now_ps: int, next_ps: int) -> bytes:
+    def piece(self, frame: Frame, chronicle: Chronicle | None, now_ps: int, next_ps: int) -> bytes:
         """The next frame, in a piece of its own."""
         kind = Kind.DELTA if self._frames % EVERY else Kind.KEYFRAME
         if kind is Kind.KEYFRAME:
             self._planes, self._stream = {}, zlib.compressobj(_LEVEL)
         planes = self._writer.planes(frame, now_ps)
-        data = bytes([frame.done]) + encode(self._planes, planes, SHAPES)
+        gains = b"" if chronicle is None else self._gains.take(chronicle)
+        data = HEAD.pack(frame.done, len(gains)) + gains + encode(self._planes, planes, SHAPES)
         payload = self._stream.compress(data) + self._stream.flush(zlib.Z_SYNC_FLUSH)
         self._planes = planes
         self._frames += 1

@@ -75,7 +75,7 @@ class Beside:
         self._start_ps = self._track.piece(self._first).now_ps
 
     def cast(self) -> Cast:
-        infos, lanes, histories = self._simulation.cast()
+        infos, lanes, histories, _ = self._simulation.cast()
         server = ShiftedLane(self._track, self._first, self._start_ps)
         past = ShiftedPast(self._track, self._first, self._start_ps)
         return Cast((self._info, *infos), [server, *lanes], [past, *histories])

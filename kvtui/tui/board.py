@@ -11,19 +11,20 @@ from kvtui.tui.painted import Painted
 from kvtui.tui.rows import Rows
 from kvtui.tui.view.canvas import Line, Rect
 from kvtui.tui.view.card import AREAS, draw_card
-from kvtui.tui.view.cells import GridModel, hues, letters
+from kvtui.tui.view.cells import Codes, GridModel, hues, letters, mark, spotlight
 from kvtui.tui.view.chart import chart_lines
 from kvtui.tui.view.device import device_lines
 from kvtui.tui.view.events import event_lines
 from kvtui.tui.view.figures import cache_lines, figure_lines
-from kvtui.tui.view.layout import GRID, Plan
+from kvtui.tui.view.inspector import inspector_lines
+from kvtui.tui.view.layout import GRID, Plan, overlap
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.queues import queue_lines, running_lines, waiting_lines
 from kvtui.tui.view.scale import Scale, scale_for
 from kvtui.tui.view.scene import Scene
 from kvtui.tui.view.servers import server_lines
 
-PANELS = ("chart", "events", "waiting", "running", "figures", "cache", "queues", "device")
+PANELS = ("chart", "events", "waiting", "running", "figures", "cache", "queues", "device", "inspector")
 _AREAS = 3  # text areas of a card at most
 
 
@@ -73,14 +74,28 @@ class Board:
 
     def _places(self, plan: Plan, panel: str, scene: Scene) -> Iterator[tuple[Widget, Rect | None]]:
         floor = plan.floor if plan.floor is not None and panel else plan.height
+        if panel == "inspector":
+            floor = plan.inspector.y if plan.covers else plan.height
         yield self.header, plan.header
-        yield self.caption, _above(plan.caption, floor)
+        covered = panel != "inspector" and plan.caption.bottom > floor
+        yield self.caption, _above(plan.caption, floor) if covered else plan.caption
         yield self.timeline, plan.timeline
         yield self.footer, plan.footer
         for lane, view in enumerate(self.lanes):
-            yield from self._lane_places(plan, view, lane, floor, scene)
+            if lane < len(scene.lanes):
+                yield from self._lane_places(plan, view, lane, floor, scene)
+            else:
+                yield from ((widget, None) for widget in (view.grid, *view.areas))
         for name, widget in self.panels.items():
-            yield widget, plan.slot if name == panel else plan.fixed.get(name)
+            yield widget, self._panel_rect(name, plan)
+
+    def _panel_rect(self, name: str, plan: Plan) -> Rect | None:
+        """Where a panel stands now; an open inspector lies over others."""
+        if self._panel == "inspector":
+            above = plan.inspector
+            rect = above if name == "inspector" else plan.fixed.get(name)
+            return rect if name == "inspector" or (rect and not overlap(rect, above)) else None
+        return plan.slot if name == self._panel else plan.fixed.get(name)
 
     def _lane_places(
         self, plan: Plan, view: LaneView, lane: int, floor: int, scene: Scene
@@ -106,18 +121,28 @@ class Board:
     def paint_grids(self, scene: Scene, *, most: int | None = None) -> bool:
         """Show the memory of all lanes, in about `most` bytes; gives whether that was enough."""
         whole, shown = True, sum(view.grid.display for view in self.lanes)
-        for view, frame in zip(self.lanes, scene.frames, strict=True):
+        for lane, view in enumerate(self.lanes[: len(scene.lanes)]):
             if view.model is not None and view.grid.display:
-                codes = view.model.codes(frame.cells, frame.copied)
+                codes = self._codes(scene, lane, view.model)
                 whole &= view.grid.show(codes, most=None if most is None else most // shown)
         return whole
+
+    def _codes(self, scene: Scene, lane: int, model: GridModel) -> Codes:
+        """The memory of a lane, under the spotlight where a request is inspected."""
+        frame, shown = scene.frames[lane], scene.inspected
+        if shown is None:
+            return model.codes(frame.cells, frame.copied)
+        codes = model.codes(spotlight(frame.cells, shown.request, shown.lanes[lane].blocks))
+        if lane == shown.lane and shown.block is not None and self.scale is not None:
+            mark(codes, self.scale, scene.lanes[lane].block_size, shown.block.block)
+        return codes
 
     def paint_text(self, scene: Scene, caption: Sequence[Line], *, hint: str) -> None:
         """Cards, caption and panels: everything but the grids and what shows the time."""
         plan = self.plan
         if plan is None:
             return
-        for lane, view in enumerate(self.lanes):
+        for lane, view in enumerate(self.lanes[: len(scene.lanes)]):
             canvas = draw_card(scene, lane, plan.form, self.look)
             for widget, area in zip(view.areas, AREAS[plan.form], strict=False):
                 widget.show(canvas.lines(area))
@@ -127,11 +152,15 @@ class Board:
                 widget.show(self._panel_lines(name, scene, plan, hint if name == self._panel else ""))
 
     def _panel_lines(self, name: str, scene: Scene, plan: Plan, hint: str) -> tuple[Line, ...]:
-        rect = plan.slot if name == self._panel else plan.fixed[name]
+        rect = self._panel_rect(name, plan)
+        assert rect is not None
         size = {"width": rect.width, "height": rect.height, "margin": plan.margin}
         match name:
             case "chart":
                 return chart_lines(scene, **size, ascii=self.look.ascii)
+            case "inspector":
+                assert scene.inspected is not None
+                return inspector_lines(scene, scene.inspected, **size)
             case "events":
                 return event_lines(scene, **size, hint=hint)
             case "figures":

@@ -8,19 +8,24 @@ from typing import ClassVar, Final
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.events import Click, Resize
-from textual.screen import Screen
 
+from kvtui.experiment import Experiment
 from kvtui.tui.board import Board, place
 from kvtui.tui.flow import Flow, writing
+from kvtui.tui.inspecting import Inspecting
+from kvtui.tui.lanekeys import LaneKeys
+from kvtui.tui.lineup import MOST
 from kvtui.tui.rows import Rows
+from kvtui.tui.scrubbing import Scrubbing
 from kvtui.tui.stage import Stage
-from kvtui.tui.view.canvas import Canvas, Line, Rect, cut
+from kvtui.tui.view.canvas import Canvas, Line, Rect, cut, wrap
 from kvtui.tui.view.captions import Room, told_lines
 from kvtui.tui.view.footer import Spot, footer_line
 from kvtui.tui.view.header import header_line
 from kvtui.tui.view.ink import BAD, BOLD, T2, WARN
-from kvtui.tui.view.keys import hints, keys_for
-from kvtui.tui.view.layout import MIN_HEIGHT, MIN_WIDTH, plan_for
+from kvtui.tui.view.inspector import sentence
+from kvtui.tui.view.keys import BACKWARDS, hints, inspector_hints, keys_for
+from kvtui.tui.view.layout import MIN_HEIGHT, MIN_WIDTH, Plan, plan_for
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.situation import Narrator
@@ -31,18 +36,21 @@ TIME_EVERY_S: Final = 0.1
 MESSAGE_S: Final = 4.0
 
 
-class MainScreen(Screen[None], inherit_bindings=False):
+class MainScreen(Inspecting, Scrubbing, LaneKeys, inherit_bindings=False):
     """Two lanes and more, the batch over time, and what happens."""
 
-    BINDINGS: ClassVar = [Binding(key.keys, key.action, key.help, show=False) for key in keys_for(4)]
+    BINDINGS: ClassVar = [
+        Binding(key.keys, key.action, key.help, show=False) for key in (*keys_for(4), *BACKWARDS)
+    ]
 
     def __init__(self, stage: Stage, look: Look, *, rate: float) -> None:
         super().__init__()
         self.stage = stage
-        self.board = Board(look, len(stage.lanes))
+        self.board = Board(look, MOST)
         self._small = Rows(look, id="small")
         self._rate = rate
         self._narrator = Narrator()
+        self._plan: Plan | None = None
         self._panel = 0  # place in the plan's cycle
         self._spots: list[Spot] = []
         self._message: tuple[str, float] = ("", 0.0)
@@ -61,7 +69,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self._panel = plan.cycle.index("figures")  # servers publish numbers, and no events
         self._arrange()
         self.set_interval(1 / self._rate, self._tick)
-        self._play()
+        self.play()
 
     def on_resize(self, event: Resize) -> None:
         self._arrange()
@@ -72,12 +80,12 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def on_screen_suspend(self) -> None:
         """Something lies over the screen, a page or the palette: the run waits."""
-        self._stop_looking()
+        self.stop_looking()
         self.stage.hold(True)
 
     # ---- showing
 
-    def _play(self) -> None:
+    def play(self) -> None:
         self.run_worker(self.stage.player.run(), name="player", exclusive=True, exit_on_error=False)
 
     def _arrange(self) -> None:
@@ -85,8 +93,10 @@ class MainScreen(Screen[None], inherit_bindings=False):
         plan = plan_for(width, height, lanes=len(self.stage.lanes), device=self.stage.measured)
         if plan is not None:
             self._panel = min(self._panel, max(0, len(plan.cycle) - 1))
-        panel = plan.cycle[self._panel] if plan is not None and plan.cycle else ""
-        self.board.arrange(plan, panel, self.stage.scene())
+        self._plan = plan
+        scene = self.stage.scene()
+        panel = "inspector" if scene.inspected is not None else self.panel_in_sight
+        self.board.arrange(plan, panel if plan is not None else "", scene)
         place(self._small, Rect(0, 0, width, height) if plan is None else None)
         if plan is None:
             self._small.show(_too_small(width, height, len(self.stage.lanes)))
@@ -138,7 +148,11 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self._text_due = now + TEXT_EVERY_S
         following = self._next_panel()
         self.board.paint_text(scene, self._caption(scene, now), hint=self._hidden(following))
-        entries = hints(run=scene.run, next_panel=following, blocks=self.stage.blocks, live=self.stage.live)
+        if scene.inspected is not None:
+            entries = inspector_hints(scene.run)
+        else:
+            live = self.stage.live
+            entries = hints(run=scene.run, next_panel=following, blocks=self.stage.blocks, live=live)
         line, self._spots = footer_line(entries, width=plan.width, margin=plan.margin)
         if self._message[0] and not self.board.caption.display:
             room = plan.width - 2 * plan.margin
@@ -159,6 +173,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
         for lane, failure in zip(scene.lanes, scene.failures, strict=False):
             if failure is not None:
                 return [((cut(f"{lane.title} stopped: {failure}. The others go on.", width), BAD),)]
+        if scene.inspected is not None:
+            words = wrap(sentence(scene, scene.inspected), width)
+            return [((line, T2),) for line in words[:rows]]
         if told is None:
             return [((cut(text, width), T2),) for text in scene.told[:rows]]
         return list(told_lines(scene, told, plan.columns, Room(width, rows, self.board.look.language)))
@@ -188,77 +205,59 @@ class MainScreen(Screen[None], inherit_bindings=False):
             time_s = time_at(self.stage.scene(), x, width=plan.width, margin=plan.margin)
             self._go_to(time_s)
             return
+        if self.inspect_at(x, y):
+            return
         for lane, rect in enumerate(plan.lanes):
             if rect.x <= x < rect.right and rect.y <= y < rect.bottom:
                 self.action_focus_lane(lane)
 
     def action_toggle_pause(self) -> None:
-        self._stop_looking()
+        self.stop_looking()
         self.stage.toggle_pause()
         self.paint()
 
     def action_step(self) -> None:
-        self._stop_looking()
+        self.stop_looking()
         self.stage.step()
         self.paint()
 
     def action_back(self) -> None:
-        self._stop_looking()
+        self.stop_looking()
         self.stage.back()
-        self._moved()
+        self.moved()
 
     def action_go_to_start(self) -> None:
         self._go_to(0.0)
 
     def action_go_to_end(self) -> None:
-        self._stop_looking()
+        self.stop_looking()
         self.stage.go_to_end()
-        self._moved()
+        self.moved()
 
     def action_go_to(self) -> None:
         from kvtui.tui.goto import GoTo
 
         self.app.push_screen(GoTo(), self._go_to)
 
-    def action_next_event(self) -> None:
-        self._stop_looking()
-        if self.stage.live:
-            self.say("What a real server will do nobody knows.")
-        elif self.stage.next_event():
-            self._moved()
-        else:
-            self._play()
-            self.run_worker(self._look_for_event(), group="looking", exclusive=True, exit_on_error=False)
+    def action_export(self) -> None:
+        from kvtui.tui.exporting import ExportTo
 
-    def action_previous_event(self) -> None:
-        self._stop_looking()
-        found = self.stage.previous_event()
-        self._moved()
-        if not found:
-            self.say("Nothing was preempted, evicted or rejected before.")
+        picture = self.app.export_screenshot(title="kvtui")
+        self.app.push_screen(ExportTo(self.stage.exhibit(picture)), self._exported)
 
-    async def _look_for_event(self) -> None:
-        """Run on, in sight, until something that is marked happens."""
-        after_ps = self.stage.player.clock.now_ps
-        while not self.stage.next_event(after_ps=after_ps):
-            if self.stage.player.ended:
-                self.say("Nothing more is preempted, evicted or rejected.")
-                return
-            await self.stage.look_further()
-        self._moved()
-
-    def _stop_looking(self) -> None:
-        self.workers.cancel_group(self, "looking")
+    def _exported(self, words: str | None) -> None:
+        if words is not None:
+            self.say(words)
 
     def _go_to(self, time_s: float | None) -> None:
         if time_s is not None:
-            self._stop_looking()
+            self.stop_looking()
             self.stage.go_to(time_s)
-            self._moved()
+            self.moved()
 
-    def _moved(self) -> None:
+    def moved(self) -> None:
         """Show another moment; the loops may have ended behind it."""
-        self._play()
+        self.play()
         self.paint()
 
     def action_slower(self) -> None:
@@ -271,30 +270,54 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     def action_restart(self) -> None:
         words = self.stage.restart()
-        tell = self.say if self.stage.live else self._begin
+        tell = self.say if self.stage.live else self.begin
         tell(words)
 
     def action_manager(self) -> None:
         words = self.stage.next_manager()
-        tell = self.say if self.stage.recorded else self._begin
+        tell = self.say if self.stage.recorded else self.begin
         tell(words)
 
     def action_block_size(self) -> None:
-        if self.stage.blocks:
-            self._begin(self.stage.next_block_size())
+        if self.stage.selection.choice is not None:
+            self.action_next_block(1)
+        elif self.stage.blocks:
+            self.begin(self.stage.next_block_size())
         else:
             self.say(self.stage.next_block_size())
 
     def action_focus_lane(self, lane: int) -> None:
         if lane < len(self.stage.lanes):
             self.stage.focus = lane
+            self.stage.selection.lane(lane)
             self.paint()
 
     def action_next_panel(self) -> None:
         plan = self.board.plan
-        if plan is not None and plan.cycle:
+        if self.stage.selection.choice is not None:
+            self.action_inspect()
+        elif plan is not None and plan.cycle:
             self._panel = (self._panel + 1) % len(plan.cycle)
             self._arrange()
+
+    def rearrange(self) -> None:
+        self._arrange()
+
+    @property
+    def panel_in_sight(self) -> str:
+        return self._plan.cycle[self._panel] if self._plan is not None and self._plan.cycle else ""
+
+    def action_settings(self) -> None:
+        from kvtui.tui.settingspage import SettingsPage
+
+        if self.stage.recorded:
+            self.say(self.stage.next_manager())  # which says that nothing can be changed
+        else:
+            self.app.push_screen(SettingsPage(self))
+
+    def begin_with(self, experiment: Experiment) -> None:
+        """Run again with other settings."""
+        self.begin(self.stage.run_with(experiment))
 
     def action_help(self) -> None:
         from kvtui.tui.pages import HelpPage
@@ -314,11 +337,11 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
         self.app.push_screen(SummaryPage(self))
 
-    def _begin(self, words: str) -> None:
+    def begin(self, words: str) -> None:
         """A new run: its own loops, its own story."""
-        self._stop_looking()
+        self.stop_looking()
         self._narrator = Narrator()
-        self._play()
+        self.play()
         self._arrange()
         self.say(words)
 

@@ -28,6 +28,7 @@ class Cast(NamedTuple):
     infos: tuple[LaneInfo, ...]
     lanes: Sequence[Lane]
     histories: Sequence[History]
+    reached_ps: int = 0  # what can be gone to at once
 
 
 class Show(Protocol):
@@ -116,7 +117,7 @@ class Simulation(_Past):
 
     def watch(self, at: int, lane: Any) -> None:
         if self._filming is not None:
-            self._filming.take(at, lane)
+            self._filming.take(lane)
 
 
 class Replay(_Past):
@@ -131,7 +132,8 @@ class Replay(_Past):
     def cast(self) -> Cast:
         tracks = [track for track in self._recording.tracks if len(track)]
         lanes = [RecordedLane(track) for track in tracks]
-        return Cast(tuple(track.info for track in tracks), lanes, [Past(track) for track in tracks])
+        infos, pasts = tuple(track.info for track in tracks), [Past(track) for track in tracks]
+        return Cast(infos, lanes, pasts, max(track.piece(len(track) - 1).now_ps for track in tracks))
 
     def close(self) -> None:
         """Nothing is held."""

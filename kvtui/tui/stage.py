@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
+from kvtui.chronicle import Chronicle
 from kvtui.errors import KvtuiError
 from kvtui.experiment import Experiment
+from kvtui.exports import Exhibit, LaneExhibit
+from kvtui.frame import EventKind, LaneInfo
 from kvtui.lanes import LaneSpec, named
 from kvtui.measured import DeviceState
-from kvtui.memory.contiguous import RESERVE
-from kvtui.player import BREATH_S, Clock, Player
+from kvtui.player import BREATH_S, ROWS, Clock, History, Player
+from kvtui.tui.lineup import Lineup, kept_name, manager_after
+from kvtui.tui.selection import ROWS as ALL_ROWS
+from kvtui.tui.selection import Selection
 from kvtui.tui.show import Films, Playable, Show, Simulation, show_of
 from kvtui.tui.view import formats
 from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.timeline import Marks
 from kvtui.units import picoseconds, seconds
 
+Kinds = Iterable[EventKind]
+NOTHING_TOLD: Final = Chronicle()  # of a lane that keeps no chronicle
+
+MARKED: Final = (EventKind.PREEMPTED, EventKind.EVICTED, EventKind.REJECTED)
 SPEEDS: Final = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, math.inf)
 BLOCK_SIZES: Final = (8, 16, 32, 64, 128)
 FURTHER_S: Final = 0.5  # virtual seconds run at once while looking for an event
@@ -26,13 +36,15 @@ JUST_PS: Final = 1000  # more than is lost where a time goes through floating po
 NEAR: Final = 0.9  # the part of a speed that has to be reached for it to count as reached
 
 
-class Stage:
+class Stage(Lineup):
     """Builds the lanes, and anew when something is changed; a scene is all that the screen sees of it."""
 
     def __init__(self, what: Playable, *, speed: float, filming: Films | None = None) -> None:
         self.filming = filming
         self._show: Show = show_of(what, filming)
         self.focus: int | None = None
+        self.selection = Selection()
+        self._cut = ""  # what is said of a recording that a change has ended
         self.notice = ""  # a sentence to be told
         self._held = self._wrong = False
         self._clock = Clock(speed=speed)
@@ -41,10 +53,23 @@ class Stage:
 
     def _start(self) -> None:
         cast = self._show.cast()
-        self.lanes = cast.infos
+        self.selection.close()
         self._clock = Clock(speed=self._clock.speed)
-        self.player = Player(cast.lanes, clock=self._clock, histories=cast.histories, watch=self._show.watch)
-        self._marks = Marks(len(cast.lanes))
+        self.enter(cast.lanes, cast.infos, cast.histories, cast.reached_ps)
+
+    def enter(
+        self,
+        lanes: Sequence[Any],
+        infos: tuple[LaneInfo, ...],
+        histories: Sequence[History],
+        reached_ps: int = 0,
+    ) -> None:
+        """These lanes are played from now on, by the same clock."""
+        self.lanes = infos
+        self.player = Player(
+            lanes, clock=self._clock, histories=histories, watch=self._show.watch, reached_ps=reached_ps
+        )
+        self._marks = Marks(len(infos))
         self._verdict = ""
 
     @property
@@ -117,9 +142,13 @@ class Stage:
         if self._show.edge_ps is not None and not self._clock.paused:
             self._clock.now_ps = self._show.edge_ps
         self.player.level()
+        self.player.show_rows(ALL_ROWS if self.selection.choice else ROWS)
         frames = tuple(self.player.frame(lane) for lane in range(len(self.lanes)))
         for lane, frame in enumerate(frames):
-            self._marks.add(lane, frame)
+            if not self.chronicle(lane).events.total:
+                self._marks.add(lane, frame)
+            else:
+                self._marks.read(lane, self.chronicle(lane))
         time_s = self.player.time_s
         if self.run is Run.ENDED:
             self._known_end = time_s
@@ -140,6 +169,7 @@ class Stage:
             verdict=self._verdict,
             device=self._device(),
             reached_s=seconds(self.player.furthest_ps),
+            inspected=self.selection.inspected(self.lanes, self._chronicles, frames),
             snapshots=self._show.snapshots(self.player.lanes),
             told=self._show.told(self.player.lanes),
         )
@@ -162,6 +192,20 @@ class Stage:
             return formats.speed(wanted)
         return f"{formats.speed(reached)} of {formats.speed(wanted)}"
 
+    def exhibit(self, picture: str = "") -> Exhibit:
+        """This moment and what led to it, for an export."""
+        scene = self.scene()
+        return Exhibit(
+            heading=scene.heading,
+            time_s=scene.time_s,
+            report=self._show.report(self.player.lanes),
+            lanes=tuple(
+                LaneExhibit(info, frame, self.chronicle(lane))
+                for lane, (info, frame) in enumerate(zip(scene.lanes, scene.frames, strict=True))
+            ),
+            picture=picture,
+        )
+
     # ---- what the keys do
 
     def toggle_pause(self) -> None:
@@ -178,13 +222,13 @@ class Stage:
     def step(self) -> None:
         """One step of the chosen lane, while paused; the others come up to its time."""
         if self._clock.paused:
-            self.player.step(self._target)
+            self.player.step(self.target)
 
     def back(self) -> None:
         """One step of the chosen lane undone, while nothing runs; the others go to its time."""
         if self.run is not Run.RUNNING:
             self._stand()
-            self.player.back(self._target)
+            self.player.back(self.target)
 
     def go_to(self, time_s: float) -> None:
         """Stand still at a time: at once if it has been reached before."""
@@ -196,14 +240,19 @@ class Stage:
         self._stand()
         self.player.seek(self.player.furthest_ps)
 
-    def next_event(self, *, after_ps: int | None = None) -> bool:
-        """Stand still at the next thing marked on the timeline, after now or so; False if none is known."""
+    def next_event(self, kinds: Kinds = MARKED, *, after_ps: int | None = None) -> bool:
+        """Stand still at the next event of these kinds, after now or so; False if none is known."""
         after = self._clock.now_ps if after_ps is None else after_ps
-        return self._go_to_event([at for at in self._events() if at > after][:1])
+        return self._go_to_event([at for at in self._events(kinds) if at > after][:1])
 
-    def previous_event(self) -> bool:
+    def previous_event(self, kinds: Kinds = MARKED) -> bool:
         """The same for the one before."""
-        return self._go_to_event([at for at in self._events() if at < self._clock.now_ps][-1:])
+        return self._go_to_event([at for at in self._events(kinds) if at < self._clock.now_ps][-1:])
+
+    @property
+    def at_end(self) -> bool:
+        """Whether nothing is left that could still happen: everything has been run."""
+        return self.player.exhausted
 
     async def look_further(self) -> None:
         """Run on a little and note what happens."""
@@ -219,9 +268,15 @@ class Stage:
             self.player.seek(at)
         return bool(found)
 
-    def _events(self) -> list[int]:
-        """Moments at which the step that something marked happened in has just begun."""
-        return sorted(picoseconds(mark.time_s) + JUST_PS for mark in self._marks.all())
+    def _events(self, kinds: Kinds) -> list[int]:
+        """Moments at which a step in which such a thing happened has just begun, in any lane."""
+        kinds = tuple(kinds)
+        found = [self.chronicle(lane).moments(kinds) for lane in range(len(self.lanes))]
+        moments = {at + 1 for each in found for at in each.tolist()}
+        if not all(self.chronicle(lane).events.total for lane in range(len(self.lanes))):
+            marks = (mark for mark in self._marks.all() if mark.kind in kinds)
+            moments |= {picoseconds(mark.time_s) + JUST_PS for mark in marks}
+        return sorted(moments)
 
     def _stand(self) -> None:
         self._held = False
@@ -243,34 +298,58 @@ class Stage:
         """Another manager or reserve rule for the chosen lane; gives the sentence that says so."""
         if self.recorded:
             return self._show.fixed
-        return self._change(_next_manager(self.experiment.lanes[self._target]))
+        return self._change(manager_after(self.experiment.lanes[self.target]))
 
     def next_block_size(self) -> str:
         """Another block size for the chosen lane; gives the sentence that says so."""
         if self.recorded:
             return self._show.fixed
-        spec = self.experiment.lanes[self._target]
+        spec = self.experiment.lanes[self.target]
         if spec.memory != "paged":
-            return f"{self.lanes[self._target].title} has no blocks to size; choose a paged lane first."
+            return f"{self.lanes[self.target].title} has no blocks to size; choose a paged lane first."
         sizes = [size for size in BLOCK_SIZES if size > spec.block_size] or BLOCK_SIZES[:1]
         return self._change(replace(spec, block_size=sizes[0]))
 
     @property
     def blocks(self) -> bool:
         """Whether the chosen lane has a block size."""
-        return not self.recorded and self.experiment.lanes[self._target].memory == "paged"
+        return not self.recorded and self.experiment.lanes[self.target].memory == "paged"
+
+    def chronicle(self, lane: int) -> Chronicle:
+        """Everything that happened in a lane; nothing of a lane that does not tell."""
+        told: Chronicle = getattr(self.player.lanes[lane], "chronicle", None) or NOTHING_TOLD
+        return told
 
     @property
-    def _target(self) -> int:
+    def _chronicles(self) -> list[Chronicle]:
+        return [self.chronicle(lane) for lane in range(len(self.lanes))]
+
+    @property
+    def target(self) -> int:
         """The lane that keys act on: the chosen one, else the compared one."""
         return len(self.lanes) - 1 if self.focus is None else self.focus
 
     def _change(self, spec: LaneSpec) -> str:
-        lane = self.focus = self._target
+        lane = self.focus = self.target
+        error = self._rerun(lambda: _with_lane(self.experiment, lane, spec))
+        if error:
+            return error
+        info = self.lanes[lane]
+        return f"{info.title} now: {info.subtitle}. The run starts again{self._seed()}{self._cut}"
+
+    def run_with(self, experiment: Experiment) -> str:
+        """The run once more with other settings; gives the sentence that says so."""
+        lanes = tuple(replace(spec, name=kept_name(spec, self.experiment)) for spec in experiment.lanes)
+        error = self._rerun(lambda: replace(experiment, lanes=lanes))
+        return error or f"The run starts again with other settings{self._seed()}{self._cut}"
+
+    def _rerun(self, make: Callable[[], Experiment]) -> str:
+        """Run another experiment; gives what is wrong with it, and then everything starts as it was."""
         before, running = self._show, self.player
         filmed = self.filming is not None and self.filming.on
+        self._cut = ""
         try:
-            self._show = Simulation(_with_lane(self.experiment, lane, spec))
+            self._show = Simulation(make())
             before.close()
             self._start()
         except KvtuiError as error:
@@ -280,10 +359,9 @@ class Stage:
         if filmed:
             assert self.filming is not None
             self.filming.finish(before.report(running.lanes))
+            self._cut = " The recording ends before this change."
         self._known_end = None
-        info = self.lanes[lane]
-        words = f"{info.title} now: {info.subtitle}. The run starts again{self._seed()}"
-        return f"{words} The recording ends before this change." if filmed else words
+        return ""
 
     def _seed(self) -> str:
         seed = self._show.heading.seed
@@ -300,14 +378,6 @@ def _with_lane(experiment: Experiment, lane: int, spec: LaneSpec) -> Experiment:
     ]
     lanes[lane] = replace(spec, name="")
     return replace(experiment, lanes=tuple(lanes))
-
-
-def _next_manager(spec: LaneSpec) -> LaneSpec:
-    """Contiguous with each reserve rule in turn, then paged, then round again."""
-    if spec.manager == "paged":
-        return replace(spec, manager="contiguous", reserve=RESERVE[0])
-    at = RESERVE.index(spec.reserve) + 1
-    return replace(spec, reserve=RESERVE[at]) if at < len(RESERVE) else replace(spec, manager="paged")
 
 
 def _apart(a: float, b: float) -> float:

@@ -17,11 +17,11 @@ def film(path: Path, experiment: Experiment, *, report: bool = True, steps: int 
     """Record a run, one lane after the other."""
     filming = Filming(path, experiment)
     lanes = experiment.build()
-    for at, lane in enumerate(lanes):
-        filming.take(at, lane)
+    for lane in lanes:
+        filming.take(lane)
         while lane.step_count < steps and lane.step():
-            filming.take(at, lane)
-        filming.take(at, lane)
+            filming.take(lane)
+        filming.take(lane)
     if report:
         filming.finish(summary(experiment, lanes))
 

@@ -20,6 +20,7 @@ from kvtui.recording.report import report_of
 from kvtui.report import summary
 from tests.recording.films import film, filmed, straight
 from tests.test_checkpoints import same
+from tests.test_report import experiment
 from tests.tui.frames import NONE, contiguous_frame, lane, paged_frame
 from tests.tui.stagecraft import small
 
@@ -89,6 +90,20 @@ def test_a_queue_that_moves_up_costs_little() -> None:
     before = {**arrays({name: [] for name in SHAPES}), "queue": queue}
     after = {**before, "queue": np.concatenate([queue[20:], rng.integers(0, 2**60, 4)])}
     assert len(encode(before, after, SHAPES)) < 64
+
+
+def test_the_chronicle_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "shared.kvtui"
+    shared = experiment("shared-prefix", "paged")
+    film(path, shared, report=False, steps=150)
+    (lane,) = shared.build()
+    while lane.step_count < 150 and lane.step():
+        pass
+    told, wanted = Recording(path).tracks[0].chronicle, lane.chronicle
+    assert np.array_equal(told.events.rows, wanted.events.rows)
+    assert np.array_equal(told.ops.rows, wanted.ops.rows)
+    request = next(r.number for r in lane.engine.scheduler.running.values() if r.keys)
+    assert list(told.keys(request)) == list(wanted.keys(request)) != []
 
 
 # ---- files that are not what they should be

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from textual.events import MouseMove
 
 from kvtui.frame import EventKind, Frame
 from kvtui.tui.app import KvtuiApp
@@ -62,7 +63,7 @@ def test_steps_back_show_what_the_steps_on_showed() -> None:
 @given(data=st.data())
 def test_any_way_through_time_shows_a_moment_as_it_was(data: st.DataObject) -> None:
     stage, straight = standing(), standing()
-    moves = st.sampled_from(["step", "back", "seek", "start", "end", "next", "previous"])
+    moves = st.sampled_from(["step", "back", "seek", "start", "end", "next", "previous", "queue"])
     for move in data.draw(st.lists(moves, min_size=3, max_size=10)):
         match move:
             case "step":
@@ -77,6 +78,8 @@ def test_any_way_through_time_shows_a_moment_as_it_was(data: st.DataObject) -> N
                 stage.go_to_end()
             case "next":
                 stage.next_event()
+            case "queue":
+                stage.next_event([EventKind.QUEUE])
             case "previous":
                 stage.previous_event()
         settle(stage)
@@ -213,3 +216,61 @@ async def test_a_click_on_the_timeline_goes_there() -> None:
         assert text(app, "timeline").index("●") == (first + head) // 2
         await pilot.click(offset=(2, 34))
         assert app.stage.player.clock.now_s == pytest.approx(end / 2, rel=0.03), "beside the line nothing"
+
+
+async def test_dragging_along_the_timeline_goes_through_time() -> None:
+    app = still()
+    async with app.run_test(size=SIZE) as pilot:
+        run_out(app)
+        line = text(app, "timeline")
+        first, head = line.index("━"), line.index("●")
+        seen = []
+        await pilot.mouse_down(offset=(first + 2, 34))
+        for part in (0.25, 0.5, 0.75, 0.4):
+            x = first + round((head - first) * part)
+            await pilot._post_mouse_events([MouseMove], offset=(x, 20), button=1)
+            await pilot.pause()
+            assert text(app, "timeline").index("●") == x, "wherever the mouse is above the line"
+            seen.append(app.stage.player.clock.now_s)
+        whole = app.stage.scene().reached_s
+        assert seen == [pytest.approx(whole * part, rel=0.05) for part in (0.25, 0.5, 0.75, 0.4)]
+        await pilot.mouse_up(offset=(x, 20))
+        await pilot._post_mouse_events([MouseMove], offset=(head, 34), button=0)
+        await pilot.pause()
+        assert app.stage.player.clock.now_s == seen[-1], "let go"
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"), [("p", EventKind.PREEMPTED), ("w", EventKind.QUEUE), ("x", EventKind.REJECTED)]
+)
+async def test_keys_go_to_events_of_a_kind_and_back(key: str, kind: EventKind) -> None:
+    app = still(small(requests=150))
+    async with app.run_test(size=SIZE) as pilot:
+        run_out(app)
+        await pilot.press("home")
+        told = [app.stage.chronicle(lane).moments([kind]).tolist() for lane in range(2)]
+        moments = sorted({at + 1 for each in told for at in each})
+        for at in moments[:2]:
+            await pilot.press(key)
+            assert app.stage.player.clock.now_ps == at
+        if kind is EventKind.QUEUE:
+            assert any(frame.counters.waiting for frame in app.stage.scene().frames)
+        if len(moments) > 1:
+            await pilot.press(key.upper())
+            assert app.stage.player.clock.now_ps == moments[0]
+        else:
+            await pilot.press(key)
+            assert "Nothing more" in text(app, "caption")
+            await pilot.press(key.upper())
+            assert "before" in text(app, "caption")
+
+
+async def test_nothing_is_ever_copied_on_write_by_a_scheduler_that_never_forks() -> None:
+    app = still()
+    async with app.run_test(size=SIZE) as pilot:
+        run_out(app)
+        await pilot.press("home", "y")
+        assert "Nothing more is copied on write" in text(app, "caption")
+        await pilot.press("v")
+        await pilot.press("V", "Y")
+        assert "Nothing was copied on write before" in text(app, "caption")

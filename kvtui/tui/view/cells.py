@@ -6,7 +6,7 @@ stored (1-8) or a number of owners (2-9, 10 for more); `who` is a hue (0-7) or a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from math import gcd
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from kvtui.tui.view.scale import Scale
 Codes = NDArray[np.uint16]
 Ids = NDArray[np.int32]
 
+_OTHER = 5  # state of a block under the spotlight that others hold, beside those of `Cell`
 LETTERS = 26
 MANY = 10
 
@@ -38,6 +39,8 @@ class Kind(IntEnum):
     PART = 7  # tokens; what is left of the cell is held
     SHARED = 8
     COPIED = 9
+    OTHER = 10  # under the spotlight: held by others
+    CURSOR = 11
 
 
 def code(kind: Kind, amount: int = 0, who: int = 0) -> int:
@@ -56,6 +59,40 @@ def hues(owner: Ids) -> Ids:
 
 def letters(owner: Ids) -> Ids:
     return owner % LETTERS
+
+
+def spotlight(cells: Cells, request: int, blocks: Sequence[int]) -> Cells:
+    """The memory with the blocks of one request in the light: what it shares is drawn as its own, what others
+    hold does not tell whose it is."""
+    mine = np.zeros(len(cells.state), np.bool_)
+    mine[list(blocks)] = True
+    held = (cells.state == Cell.HELD) | (cells.state == Cell.NEVER)
+    state = np.where(held & ~mine, np.uint8(_OTHER), cells.state)
+    return Cells(
+        state,
+        np.where(mine, np.int32(request), cells.owner),
+        np.where(mine, cells.stored, 0).astype(np.int32),
+        np.minimum(cells.refs, 1).astype(np.uint8),
+    )
+
+
+def block_at(cells: Cells, scale: Scale, block_size: int, *, x: int, y: int) -> int | None:
+    """The block that a cell of the grid stands for: the first held one where it stands for several; None
+    beyond the pool."""
+    first = (y * scale.width + x) * scale.tokens
+    blocks = np.arange(first // block_size, -(-(first + scale.tokens) // block_size))
+    blocks = blocks[blocks < len(cells.state)]
+    if not len(blocks):
+        return None
+    held = blocks[cells.owner[blocks] >= 0]
+    return int(held[0] if len(held) else blocks[0])
+
+
+def mark(codes: Codes, scale: Scale, block_size: int, block: int) -> None:
+    """Put the cursor on the cell of a block."""
+    y, x = divmod(block * block_size // scale.tokens, scale.width)
+    if y < scale.rows:
+        codes[y, x] = code(Kind.CURSOR)
 
 
 class _Units(NamedTuple):
@@ -139,6 +176,7 @@ def _codes(units: _Units, unit: int, identity: Callable[[Ids], Ids]) -> NDArray[
     kind = np.full(len(stored), Kind.FREE, np.int64)
     kind[(units.state == Cell.CACHED).any(1)] = Kind.CACHED
     kind[(units.state == Cell.HOLE).any(1)] = Kind.HOLE
+    kind[(units.state == _OTHER).any(1)] = Kind.OTHER
     kind[kept > 0] = Kind.LATER
     kind[(kept > 0) & (2 * never > empty)] = Kind.NEVER
     kind[stored > 0] = Kind.STORED

@@ -87,6 +87,14 @@ def _detail(event: Event) -> tuple[str, ...]:
             return f"{a:,} tokens of its prompt{behind}", f"{a:,} tok{behind}", f"{a:,} tokens"
         case EventKind.PREEMPTED:
             return f"no free block for {formats.request(b)}", f"no block for {formats.request(b)}"
+        case EventKind.ARRIVED:
+            return f"{a:,} tokens of prompt, {b:,} to come", f"{a:,} + {b:,} tokens"
+        case EventKind.FIRST_TOKEN:
+            return (f"after {formats.latency(b / 1000, formats.unit_of([b / 1000]))}",)
+        case EventKind.RESTARTED:
+            return (f"{a:,} tokens are to be computed again",)
+        case EventKind.COPIED:
+            return (f"block {a} to {b}",)
         case EventKind.FINISHED:
             took = formats.latency(b / 1000, formats.unit_of([b / 1000]))
             return f"{a:,} tokens in {took}", f"{a:,} tok in {took}"

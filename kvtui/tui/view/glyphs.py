@@ -17,6 +17,8 @@ _SHAPES = {
     Kind.NEVER: "░",
     Kind.LATER: "▒",
     Kind.COPIED: "◆",
+    Kind.OTHER: " ",
+    Kind.CURSOR: "┼",
 }
 _ASCII = {
     Kind.VOID: " ",
@@ -26,6 +28,8 @@ _ASCII = {
     Kind.NEVER: "-",
     Kind.LATER: "+",
     Kind.COPIED: "*",
+    Kind.OTHER: ":",
+    Kind.CURSOR: "@",
 }
 _INKS = {
     Kind.VOID: Ink("t3", "bg"),
@@ -34,6 +38,8 @@ _INKS = {
     Kind.CACHED: Ink("rule", "well"),
     Kind.COPIED: Ink("t1", "well"),
     Kind.SHARED: Ink("inv", "base"),
+    Kind.OTHER: Ink("t3", "ghost"),
+    Kind.CURSOR: Ink("inv", "hot", bold=True),
 }
 
 # Characters of the screen's own drawing, for terminals that are not to be sent anything but ASCII.
@@ -42,7 +48,7 @@ TO_ASCII = str.maketrans(
         **{"·": "-", "–": "-", "─": "-", "━": "=", "▀": "=", "▄": "="},
         **{"→": ">", "←": "<", "↑": "^", "↓": "v", "▶": ">", "▸": ">"},
         **{"●": "O", "╋": "x", "╳": "X", "×": "x", "…": ".", "▍": " "},
-        **{"┌": "+", "┘": "+", "┿": ":", "│": "|", "┼": "@"},
+        **{"┌": "+", "┘": "+", "┿": ":", "│": "|", "┼": "@", "┊": ":"},
         **{"█": "#", "▌": "a", "▒": "+", "░": "-", "╱": "/", "▚": "~", "◆": "*"},
         **dict.fromkeys("▏▎▋▊▉", "#"),
     }
@@ -59,6 +65,8 @@ def glyph(code: int, look: Look) -> tuple[str, Ink]:
         return _stored(kind, amount, who, look)
     if kind is Kind.FREE and not look.palette.wells and not look.ascii:
         return "·", _INKS[kind]  # without a well a blank would look like the end of the pool
+    if kind is Kind.OTHER and not look.palette.colour and not look.ascii:
+        return "┊", _INKS[kind]
     ink = _INKS.get(kind) or Ink(f"d{who % 8}", "well")
     return (_ASCII if look.ascii else _SHAPES)[kind], ink
 

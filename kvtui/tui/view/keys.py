@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from kvtui.frame import EventKind
 from kvtui.tui.view.scene import Run
 
 
@@ -23,9 +24,14 @@ KEYS: Final = (
     Key("left,comma", "back", "← or ,", "Time", "one step back, while it stands still"),
     Key("n", "next_event", "n", "Time", "next preemption, eviction or rejection"),
     Key("N", "previous_event", "N", "Time", "go to the one before"),
+    Key("p", f"next_event('{EventKind.PREEMPTED}')", "p P", "Time", "the next preemption, the one before"),
+    Key("x", f"next_event('{EventKind.REJECTED}')", "x X", "Time", "the next rejection, the one before"),
+    Key("v", f"next_event('{EventKind.EVICTED}')", "v V", "Time", "the next eviction, the one before"),
+    Key("y", f"next_event('{EventKind.COPIED}')", "y Y", "Time", "the next copy-on-write, the one before"),
+    Key("w", f"next_event('{EventKind.QUEUE}')", "w W", "Time", "where somebody starts to wait, once before"),
     Key("home", "go_to_start", "home", "Time", "go to the start"),
     Key("end", "go_to_end", "end", "Time", "go to the furthest point reached"),
-    Key("colon", "go_to", ":", "Time", "go to a time; or click on the timeline"),
+    Key("colon", "go_to", ":", "Time", "go to a time; or click or drag on the timeline"),
     Key("left_square_bracket", "slower", "[", "Time", "slower"),
     Key("right_square_bracket", "faster", "]", "Time", "faster, up to as fast as it goes"),
     Key("r", "restart", "r", "Time", "run again from the start, same seed"),
@@ -33,13 +39,31 @@ KEYS: Final = (
     Key("2", "focus_lane(1)", "2", "Lanes", "choose the second lane"),
     Key("m", "manager", "m", "Lanes", "another manager or reserve rule for it"),
     Key("b", "block_size", "b", "Lanes", "another block size for it"),
+    Key("o", "settings", "o", "Lanes", "settings: what each does, and changing it"),
+    Key("a", "add_lane", "a", "Lanes", "add a lane; it catches up"),
+    Key("D", "remove_lane", "D", "Lanes", "remove the chosen lane"),
+    Key("f", "branch", "f", "Lanes", "fork: what if the chosen lane had another setting from here on"),
+    Key("equals_sign", "make_baseline", "=", "Lanes", "compare the others with the chosen lane"),
+    Key("enter,i", "inspect", "enter", "Inspect", "inspect a request; or click on a cell, a row, a line"),
+    Key("down,j", "next_request(1)", "↓ or j", "Inspect", "next request"),
+    Key("up,k", "next_request(-1)", "↑ or k", "Inspect", "the request before"),
+    Key("B", "next_block(-1)", "b B", "Inspect", "next block of it, the one before"),
+    Key("escape", "close", "esc", "Inspect", "close the inspector"),
     Key("tab", "next_panel", "tab", "Look", "next panel: chart, events, queues, figures"),
     Key("S", "summary", "S", "Look", "summary: the lanes side by side"),
     Key("T", "tour", "T", "Look", "tour: what paged memory does, scene by scene"),
     Key("question_mark", "help", "?", "Look", "this page"),
     Key("s", "app.screenshot", "s", "Look", "save the screen as an SVG picture"),
+    Key("e", "export", "e", "Look", "export what is seen: a page, a table, data, a trace for Perfetto"),
     Key("ctrl+p", "app.command_palette", "ctrl+p", "Look", "everything, by name"),
     Key("q,ctrl+c,ctrl+q", "app.quit", "q", "Look", "quit"),
+)
+
+# The same to the moment before, in capitals: in the help they stand beside the small letters.
+BACKWARDS: Final = tuple(
+    key._replace(keys=key.keys.upper(), action=key.action.replace("next", "previous"))
+    for key in KEYS
+    if key.keys in ("p", "x", "v", "y", "w")
 )
 
 MORE_LANES: Final = (
@@ -77,6 +101,7 @@ def _hints(*, run: Run, next_panel: str | None, blocks: bool) -> list[Hint]:
     lanes = [Hint("m", "manager", "manager"), *([Hint("b", "block size", "block_size")] if blocks else [])]
     ends = [
         Hint("s", "screenshot", "app.screenshot"),
+        Hint("e", "export", "export"),
         Hint("ctrl+p", "everything", "app.command_palette"),
         Hint("?", "help", "help"),
         Hint("q", "quit", "app.quit"),
@@ -98,6 +123,22 @@ def _hints(*, run: Run, next_panel: str | None, blocks: bool) -> list[Hint]:
     return [*first, *speed, *panel, Hint("r", "restart", "restart"), *lanes, summary, *ends]
 
 
+def inspector_hints(run: Run) -> list[Hint]:
+    """Footer while a request is inspected."""
+    moving = run is Run.RUNNING
+    steps = [] if moving else [Hint("→", "step", "step"), Hint("←", "back", "back")]
+    return [
+        Hint("esc", "close", "close"),
+        Hint("↓ ↑", "next request", "next_request(1)"),
+        Hint("b", "next block", "next_block(1)"),
+        Hint("tab", "blocks, life", "next_panel"),
+        *steps,
+        Hint("space", "pause" if moving else "run", "toggle_pause"),
+        Hint("?", "help", "help"),
+        Hint("q", "quit", "app.quit"),
+    ]
+
+
 HELP_HINTS: Final = (
     Hint("esc", "close", "back"),
     Hint("↑ ↓", "scroll", ""),
@@ -110,9 +151,17 @@ SUMMARY_HINTS: Final = (
     Hint("q", "quit", "app.quit"),
 )
 
+SETTINGS_HINTS: Final = (
+    Hint("esc", "leave as it was", "back"),
+    Hint("↑ ↓", "setting", "move(1)"),
+    Hint("← →", "value", "turn(1)"),
+    Hint("tab", "next lane", "lane"),
+    Hint("enter", "run with it", "apply"),
+)
+
 _NOT_LIVE: Final = ("[ ]", "r", "m", "b", "S", "n")
 # What goes first when the footer gets narrow.
-_DROPPED: Final = ("s", "ctrl+p", "b", "m", ":", "n", "S", "r", "[ ]", "tab", "←", "→")
+_DROPPED: Final = ("e", "s", "ctrl+p", "b", "m", ":", "n", "S", "r", "[ ]", "tab", "←", "→")
 
 
 def fitting(entries: list[Hint], width: int, *, gap: int) -> list[Hint]:

@@ -59,6 +59,26 @@ class Plan:
     floor: int | None = None  # where the lanes end while the slot is a drawer drawn over them
 
     @property
+    def inspector(self) -> Rect:
+        """Where the inspector opens, over panels and, where there is no other room, over lanes."""
+        match self.form:
+            case Form.LARGE:
+                figures, events = self.fixed["figures"], self.fixed["events"]
+                return figures._replace(height=events.y - 1 - figures.y)
+            case Form.MEDIUM:
+                if self.floor is not None:
+                    return Rect(0, 12, self.width, self.caption.y - 13)
+                top = self.caption.bottom + 1
+                return Rect(0, top, self.width, self.timeline.y - top)
+            case _:
+                return Rect(0, 1, self.width, self.caption.y - 1)
+
+    @property
+    def covers(self) -> bool:
+        """Whether an open inspector lies over lanes."""
+        return any(overlap(self.inspector, lane) for lane in self.lanes)
+
+    @property
     def header(self) -> Rect:
         return Rect(0, 0, self.width, 1)
 
@@ -76,6 +96,12 @@ class Plan:
     @property
     def footer(self) -> Rect:
         return Rect(0, self.height - 1, self.width, 1)
+
+
+def overlap(one: Rect, other: Rect) -> bool:
+    """Whether two rectangles share a cell."""
+    beside = one.right <= other.x or other.right <= one.x
+    return not beside and one.y < other.bottom and other.y < one.bottom
 
 
 _LISTS = ("events", "waiting", "running", "figures", "cache")

@@ -8,6 +8,7 @@ from enum import Enum
 
 from kvtui.frame import Frame, LaneInfo
 from kvtui.heading import Heading
+from kvtui.inspection import Inspected
 from kvtui.live.watch import Snapshot
 from kvtui.measured import DeviceState
 from kvtui.tui.view.canvas import cut, text_width
@@ -48,6 +49,7 @@ class Scene:
     filming: bool = False  # whether a recording is being made
     snapshots: tuple[Snapshot, ...] = ()  # of real servers
     told: tuple[str, ...] = ()  # sentences in place of those about simulated lanes
+    inspected: Inspected | None = None
 
     def same(self, other: Scene | None) -> bool:
         """Whether nothing that is drawn differs. Frames are compared by identity."""
@@ -56,6 +58,7 @@ class Scene:
             and all(mine is theirs for mine, theirs in zip(self.frames, other.frames, strict=True))
             and (self.time_s, self.run, self.speed, self.focus, self.failures, self.filming)
             == (other.time_s, other.run, other.speed, other.focus, other.failures, other.filming)
+            and self.inspected is other.inspected
         )
 
     def failure(self, lane: int) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
+from kvtui.chronicle import Chronicle
 from kvtui.frame import EventKind, Frame
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line
@@ -12,10 +13,13 @@ from kvtui.tui.view.ink import BAD, RULE, T1, T2, T3, WARN, Ink
 from kvtui.tui.view.scene import Mark, Scene
 
 _MARKS = {  # worst last
+    EventKind.QUEUE.value: ("┿", T2),
     EventKind.EVICTED.value: ("┿", T3),
+    EventKind.COPIED.value: ("┿", T1),
     EventKind.PREEMPTED.value: ("╋", WARN),
     EventKind.REJECTED.value: ("╳", BAD),
 }
+_KINDS = tuple(EventKind(kind) for kind in _MARKS)
 _RANK = {kind: at for at, kind in enumerate(_MARKS)}
 _NARROW = 100  # cells of a row without room for all counts
 _SHORTEST_S = 1.0
@@ -25,12 +29,22 @@ _FINE = 1000  # marks of a kind are not told apart when nearer than this part of
 
 
 class Marks:
-    """Collects marks from successive frames, as many as a line of time can show."""
+    """Collects marks from the chronicles of lanes, or from the frames of a lane that keeps none; as many as a
+    line of time can show."""
 
     def __init__(self, lanes: int) -> None:
+        self._read = [0] * lanes
         self._seen = [(-1.0, -1)] * lanes
         self._marks: list[Mark] = []
         self._last: dict[tuple[int, str], float] = {}
+
+    def read(self, lane: int, chronicle: Chronicle) -> None:
+        """Take in what a lane's chronicle has gained."""
+        if self._read[lane] == chronicle.events.total:
+            return
+        for event in chronicle.since(self._read[lane], _KINDS):
+            self._mark(lane, event.kind.value, event.time_s)
+        self._read[lane] = chronicle.events.total
 
     def add(self, lane: int, frame: Frame) -> None:
         """Take in what is new in a lane's frame."""

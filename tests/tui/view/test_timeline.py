@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from kvtui.frame import Event, EventKind
+from kvtui.chronicle import Chronicle
+from kvtui.frame import EventKind
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.ink import BAD, RULE, T3, WARN
 from kvtui.tui.view.scene import Mark
@@ -53,22 +54,20 @@ def test_rejections_are_counted_beside_preemptions() -> None:
     assert ("╳", BAD) in line
 
 
-def test_marks_are_taken_once_from_overlapping_frames() -> None:
-    marks = Marks(1)
-    first = Event(1.0, 10, EventKind.PREEMPTED, 1, 2, 3)
-    second = Event(2.0, 20, EventKind.REJECTED, 4, 5, 6)
-    other = Event(3.0, 30, EventKind.FINISHED, 7, 8, 9)
-    marks.add(0, paged_frame(events=(first,)))
-    marks.add(0, paged_frame(events=(first,)))
-    marks.add(0, paged_frame(events=(other, second, first)))
+def test_marks_are_taken_once() -> None:
+    marks, told = Marks(1), Chronicle()
+    told.note([(10, 10**12, EventKind.PREEMPTED, 1, 2, 3)])
+    marks.read(0, told)
+    marks.read(0, told)
+    told.note([(20, 2 * 10**12, EventKind.REJECTED, 4, 5, 6), (30, 3 * 10**12, EventKind.FINISHED, 7, 8, 9)])
+    marks.read(0, told)
     assert marks.all() == (Mark(1.0, "preempted"), Mark(2.0, "rejected"))
 
 
 def test_marks_do_not_grow_without_end() -> None:
-    marks = Marks(1)
-    frame = paged_frame()
-    for at in range(20_000):
-        marks.add(0, replace(frame, events=(Event(at / 10, at, EventKind.PREEMPTED, 1, 2, 3),)))
+    marks, told = Marks(1), Chronicle()
+    told.note((at, at * 10**11, EventKind.PREEMPTED, 1, 2, 3) for at in range(20_000))
+    marks.read(0, told)
     assert len(marks.all()) < 5000
 
 

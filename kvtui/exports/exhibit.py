@@ -1,0 +1,75 @@
+"""What an export is made from: all lanes at one moment, and what happened until then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kvtui.chronicle import Chronicle
+from kvtui.frame import EventKind, Frame, LaneInfo
+from kvtui.heading import Heading
+from kvtui.inspection import as_of
+
+
+@dataclass(frozen=True)
+class LaneExhibit:
+    info: LaneInfo
+    frame: Frame
+    chronicle: Chronicle
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """`report` is the headless report of this moment, `picture` an SVG of the screen where there is one."""
+
+    heading: Heading
+    time_s: float
+    report: Mapping[str, Any]
+    lanes: tuple[LaneExhibit, ...]
+    picture: str = ""
+
+
+class RequestRow(NamedTuple):
+    """One request of one lane until now. Times are virtual seconds, None where it has not come to that."""
+
+    request: int
+    prompt: int | None = None
+    output: int | None = None
+    arrival_s: float | None = None
+    admitted_s: float | None = None
+    first_token_s: float | None = None
+    end_s: float | None = None
+    state: str = "waiting"
+    preemptions: int = 0
+    hit_tokens: int = 0
+    recomputed_tokens: int = 0
+
+
+def request_rows(lane: LaneExhibit) -> list[RequestRow]:
+    """All requests that have arrived, by number."""
+    found: dict[int, RequestRow] = {}
+    for event in lane.chronicle.story(as_of(lane.frame)):
+        row = found.get(event.request) or RequestRow(event.request)
+        match event.kind:
+            case EventKind.ARRIVED:
+                row = row._replace(prompt=event.a, output=event.b, arrival_s=event.time_s)
+            case EventKind.ADMITTED:
+                again = event.a if row.preemptions else 0
+                row = row._replace(
+                    admitted_s=event.time_s if row.admitted_s is None else row.admitted_s,
+                    recomputed_tokens=row.recomputed_tokens + again,
+                    state="running",
+                )
+            case EventKind.HIT:
+                row = row._replace(hit_tokens=row.hit_tokens + event.a)
+            case EventKind.FIRST_TOKEN:
+                row = row._replace(first_token_s=event.time_s)
+            case EventKind.PREEMPTED:
+                row = row._replace(preemptions=row.preemptions + 1, state="preempted")
+            case EventKind.RESTARTED:
+                row = row._replace(preemptions=row.preemptions + 1, state="preempted")
+            case EventKind.FINISHED | EventKind.REJECTED:
+                row = row._replace(end_s=event.time_s, state=event.kind.value)
+        found[event.request] = row
+    return [found[request] for request in sorted(found)]

@@ -1,0 +1,62 @@
+"""The small line that asks for a file to export to."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label
+
+from kvtui.errors import KvtuiError
+from kvtui.exports import WRITERS, Exhibit, export
+from kvtui.tui.view import formats
+
+_ASK = f"Export to ({', '.join(WRITERS)}):"
+_THERE = "It exists; enter again replaces it:"
+
+
+class ExportTo(ModalScreen[str | None]):
+    """Writes the file and gives the sentence that says so, None if it was left."""
+
+    BINDINGS: ClassVar = [Binding("escape", "leave", show=False)]
+
+    def __init__(self, exhibit: Exhibit) -> None:
+        super().__init__()
+        self._exhibit = exhibit
+        self._warned = ""
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="ask"):
+            yield Label(_ASK)
+            yield Input(value=file_name(self._exhibit), compact=True, select_on_focus=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        name = event.value.strip()
+        if not name:
+            self.dismiss(None)
+            return
+        path = Path(name).expanduser()
+        if path.exists() and self._warned != name:
+            self._warned = name
+            self.query_one(Label).update(_THERE)
+            return
+        try:
+            export(self._exhibit, path, force=self._warned == name)
+        except KvtuiError as error:
+            self.query_one(Label).update(f"{error.message}:")
+        else:
+            self.dismiss(f"Exported to {path}.")
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+def file_name(exhibit: Exhibit, suffix: str = ".html") -> str:
+    """A name that tells trace and moment."""
+    stem = re.sub(r"[^A-Za-z0-9.-]+", "-", Path(exhibit.heading.trace).stem).strip("-") or "trace"
+    return f"kvtui-{stem}-{formats.clock(exhibit.time_s).replace(':', '-')}{suffix}"

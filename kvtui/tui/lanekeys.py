@@ -1,0 +1,82 @@
+"""The part of the main screen that adds, removes and branches lanes and chooses the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Input, Label
+
+from kvtui.errors import KvtuiError
+from kvtui.lanes import LaneSpec
+from kvtui.tui.stage import Stage
+
+_ADD = "Add a lane (paged:32, contiguous:pow2, ...):"
+_BRANCH = "What if it were, from here on:"
+
+
+class LaneKeys(Screen[None], inherit_bindings=False):
+    """Needs a stage, and what the main screen does after a change of lanes."""
+
+    stage: Stage
+
+    def begin(self, words: str) -> None:
+        """Other lanes are to be played and seen."""
+        raise NotImplementedError
+
+    def say(self, text: str) -> None:
+        raise NotImplementedError
+
+    def action_add_lane(self) -> None:
+        self._ask(_ADD, "paged:", self.stage.add_lane)
+
+    def action_branch(self) -> None:
+        self._ask(_BRANCH, "paged:block_size=128", self.stage.branch)
+
+    def action_remove_lane(self) -> None:
+        self.begin(self.stage.remove_lane())
+
+    def action_make_baseline(self) -> None:
+        self.begin(self.stage.make_baseline())
+
+    def _ask(self, question: str, start: str, change: Callable[[LaneSpec], str]) -> None:
+        if self.stage.recorded:
+            self.say(change(LaneSpec("paged")))  # which says that nothing can be changed
+            return
+        self.app.push_screen(AskLane(question, start), lambda spec: self._answered(spec, change))
+
+    def _answered(self, spec: LaneSpec | None, change: Callable[[LaneSpec], str]) -> None:
+        if spec is not None:
+            self.begin(change(spec))
+
+
+class AskLane(ModalScreen[LaneSpec | None]):
+    """Gives the lane that was typed, None if it was left."""
+
+    BINDINGS: ClassVar = [Binding("escape", "leave", show=False)]
+
+    def __init__(self, question: str, start: str) -> None:
+        super().__init__()
+        self._question = question
+        self._start = start
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="ask"):
+            yield Label(self._question)
+            yield Input(value=self._start, compact=True, select_on_focus=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        try:
+            spec = LaneSpec.parse(event.value.strip())
+        except KvtuiError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            self.query_one(Label).update(f"{error.message}{hint}:")
+        else:
+            self.dismiss(spec)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,179 @@
+"""Changing who stands on the stage while a run goes on: lanes come, go, branch off, become the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from kvtui.branching import branch
+from kvtui.checkpoints import Checkpoints
+from kvtui.errors import ConfigError, KvtuiError
+from kvtui.experiment import Experiment, Lane
+from kvtui.filming import Filming
+from kvtui.frame import LaneInfo
+from kvtui.lanes import LaneSpec, named
+from kvtui.memory.contiguous import RESERVE
+from kvtui.player import History, Player
+from kvtui.tui.selection import Selection
+from kvtui.tui.show import Films, Show, Simulation
+
+MOST: Final = 4  # lanes
+
+
+class Troupe:
+    """The lanes of a player with their histories, in the order in which they stand."""
+
+    def __init__(self, player: Player, experiment: Experiment) -> None:
+        self.lanes: list[Any] = [*player.lanes]
+        self.histories: list[Any] = [*player.histories]
+        self.experiment = experiment
+
+    def add(self, spec: LaneSpec) -> Lane:
+        """A lane from the start of the trace; it has yet to come up to the others.
+
+        Raises:
+            ConfigError: there is no room for one more, or the lane makes no sense.
+        """
+        self._join(spec)
+        (lane,) = replace(self.experiment, lanes=self.experiment.lanes[-1:]).build()
+        self._stand(lane)
+        return lane
+
+    def branch(self, at: int, spec: LaneSpec, now_ps: int) -> Lane:
+        """A lane that is like lane `at` until now and goes its own way from here.
+
+        Raises:
+            ConfigError: there is no room for one more, or the lane makes no sense.
+        """
+        self._join(spec)
+        copy = self.histories[at].at_time(now_ps)
+        lane = branch(copy, self.experiment, self.experiment.lanes[-1])
+        self._stand(lane)
+        return lane
+
+    def remove(self, at: int) -> None:
+        """One lane less.
+
+        Raises:
+            ConfigError: it is the last one.
+        """
+        if len(self.lanes) < 2:
+            raise ConfigError("The last lane cannot be removed.")
+        self._order([other for other in range(len(self.lanes)) if other != at])
+
+    def lead(self, at: int) -> None:
+        """Make a lane the first: the one that others are compared with."""
+        self._order([at, *(other for other in range(len(self.lanes)) if other != at)])
+
+    def _join(self, spec: LaneSpec) -> None:
+        if len(self.lanes) >= MOST:
+            raise ConfigError(f"More than {MOST} lanes do not fit side by side; remove one first.")
+        bare = [replace(other, name="") for other in (*self.experiment.lanes, spec)]
+        name = named(tuple(bare))[-1].name
+        taken = {other.name for other in self.experiment.lanes}
+        mine = replace(spec, name=next(each for each in _numbered(name) if each not in taken))
+        self.experiment = replace(
+            self.experiment, max_len=self.experiment.length_limit, lanes=(*self.experiment.lanes, mine)
+        )
+
+    def _stand(self, lane: Lane) -> None:
+        self.lanes.append(lane)
+        self.histories.append(Checkpoints(lane))
+
+    def _order(self, order: Sequence[int]) -> None:
+        self.lanes = [self.lanes[at] for at in order]
+        self.histories = [self.histories[at] for at in order]
+        self.experiment = replace(
+            self.experiment,
+            max_len=self.experiment.length_limit,
+            lanes=tuple(self.experiment.lanes[at] for at in order),
+        )
+
+
+def kept_name(spec: LaneSpec, before: Experiment) -> str:
+    """The name of a lane that was not changed; a changed one is named anew."""
+    return spec.name if spec in before.lanes else ""
+
+
+def manager_after(spec: LaneSpec) -> LaneSpec:
+    """Contiguous with each reserve rule in turn, then paged, then round again."""
+    if spec.manager == "paged":
+        return replace(spec, manager="contiguous", reserve=RESERVE[0])
+    at = RESERVE.index(spec.reserve) + 1
+    return replace(spec, reserve=RESERVE[at]) if at < len(RESERVE) else replace(spec, manager="paged")
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}-{number}" for number in range(2, MOST + 2))
+
+
+class Lineup:
+    """The part of a stage that changes who stands on it."""
+
+    player: Player
+    lanes: tuple[LaneInfo, ...]
+    focus: int | None
+    selection: Selection
+    filming: Films | None
+    _show: Show
+    _known_end: float | None
+
+    @property
+    def experiment(self) -> Experiment:
+        raise NotImplementedError
+
+    @property
+    def recorded(self) -> bool:
+        raise NotImplementedError
+
+    @property
+    def target(self) -> int:
+        raise NotImplementedError
+
+    def enter(self, lanes: Sequence[Any], infos: tuple[LaneInfo, ...], histories: Sequence[History]) -> None:
+        raise NotImplementedError
+
+    def add_lane(self, spec: LaneSpec) -> str:
+        """One more lane, from the start of the trace; gives the sentence that says so."""
+        return self._recast(lambda troupe: troupe.add(spec), "{0} joins: it has to catch up first.")
+
+    def branch(self, spec: LaneSpec) -> str:
+        """What if the chosen lane had this setting from here on: one more lane; gives the sentence."""
+        now = self.player.clock.now_ps
+        words = "{0} branches off here: a server started anew with {1}."
+        return self._recast(lambda troupe: troupe.branch(self.target, spec, now), words)
+
+    def remove_lane(self) -> str:
+        """The chosen lane goes; gives the sentence that says so."""
+        title = self.lanes[self.target].title
+        return self._recast(lambda troupe: troupe.remove(self.target), f"{title} is gone.")
+
+    def make_baseline(self) -> str:
+        """The others are compared with the chosen lane; gives the sentence that says so."""
+        title = self.lanes[self.target].title
+        return self._recast(lambda troupe: troupe.lead(self.target), f"{title} is the baseline now.")
+
+    def _recast(self, change: Callable[[Troupe], Lane | None], words: str) -> str:
+        if self.recorded:
+            return self._show.fixed
+        if any(spec.measured for spec in self.experiment.lanes):
+            return "Lanes on a device stay as they are while they run."
+        troupe, reached = Troupe(self.player, self.experiment), self.player.furthest_ps
+        try:
+            new = change(troupe)
+        except KvtuiError as error:
+            return error.message
+        self.selection.close()
+        self._show = Simulation(
+            troupe.experiment, self.filming if isinstance(self.filming, Filming) else None
+        )
+        infos = tuple(lane.info for lane in troupe.lanes)
+        self.enter(troupe.lanes, infos, troupe.histories)
+        self.player.note_reached(reached)
+        self.focus = len(infos) - 1 if new is not None else None
+        if new is not None:
+            self._show.watch(self.focus or 0, new)
+        self._known_end = None
+        return words if new is None else words.format(new.info.title, new.info.subtitle)
