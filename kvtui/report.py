@@ -78,7 +78,7 @@ def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
         **counted(lane.info, counters, total=total, time_s=time_s, steps=lane.step_count),
         "waiting_for_memory_pct": _waiting(lane),
         "fits": _fits(experiment, lane),
-        "cost": _cost(experiment, counters),
+        "cost": None if lane.spec.measured else _cost(experiment, counters),
         "expected_error": _expected_error(experiment, lane),
         "layer_groups": _groups(lane),
         "speculation": _drafts(lane),

@@ -40,6 +40,8 @@ def test_a_run_is_measured_and_verified() -> None:
         assert backend["verify"]["checked"] > 50
         assert backend["verify"]["failed"] == 0
         assert said["requests"]["finished"] == 8
+        assert said["cost"] is None  # nobody said what this device costs
+        assert set(said["expected_error"].values()) == {None}  # nothing is predicted
         assert lane.times is not None
         assert len(lane.times.ps) == said["steps"] == backend["steps"]
         assert said["busy_s"] == pytest.approx(sum(backend["seconds"].values()), rel=1e-3)

@@ -128,7 +128,13 @@ def _cost(scene: Scene, counters: list[Counters]) -> list[Row]:
     hour = scene.heading.usd_per_hour
     if hour is None:
         return []
-    costs = [usd_per_million(Rate(hour, ""), gpus=1, tokens_per_s=c.output_tokens_per_s) for c in counters]
+    # The price is that of the GPU that is simulated.
+    costs = [
+        None
+        if lane.label == "measured"
+        else usd_per_million(Rate(hour, ""), gpus=1, tokens_per_s=c.output_tokens_per_s)
+        for lane, c in zip(scene.lanes, counters, strict=True)
+    ]
     return [("$/M tok", [formats.NA if usd is None else f"{usd:,.2f}" for usd in costs], T1)]
 
 
