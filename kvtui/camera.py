@@ -88,7 +88,7 @@ class Camera:
             self._forgotten = self._manager.forgotten
             if self.chronicle.new(plan.step + 1):
                 self.chronicle.note([(plan.step + 1, now, EventKind.EVICTED, taker, lost, taker)])
-        self._copied = tuple(op.blocks[1] for op in ops if op.kind is OpKind.COPY)
+        self._copied = tuple(op.blocks[1] - self._first for op in ops if op.kind is OpKind.COPY)
         self._chronicle_plan(plan, ops)
 
     def _planned(self, plan: Plan) -> Iterator[tuple[EventKind, Request, int, int]]:

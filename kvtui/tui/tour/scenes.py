@@ -8,7 +8,7 @@ from typing import Final
 from kvtui.frame import EventKind
 from kvtui.request import Request
 from kvtui.tui.tour.act import Moment, Pointing, TourScene
-from kvtui.tui.tour.traffic import BLOCK, LONG, OPENING, chat, one_long, same_opening, world
+from kvtui.tui.tour.traffic import BLOCK, LONG, OPENING, chat, one_long, same_opening, several_answers, world
 from kvtui.tui.view import formats
 from kvtui.tui.view.cells import Kind
 
@@ -121,6 +121,32 @@ def _growth(moment: Moment) -> Pointing:
     )
 
 
+# ---- copy-on-write
+
+
+def _copies(moment: Moment, rows: int) -> bool:
+    return len(moment.running) >= rows and bool(moment.lane.frame().copied)
+
+
+def _copying(moment: Moment) -> Pointing:
+    frame = moment.lane.frame()
+    at = frame.copied[0]
+    cells = frame.cells
+    chosen = next(r for r in moment.running if at + 1 in r.table)
+    shared = cells.refs[cells.refs > 1].astype(int)
+    return Pointing(
+        lit=_blocks(chosen),
+        at=at,
+        values={
+            "r": _name(chosen),
+            "copied": str(at),
+            "owners": str(int(cells.refs[sorted(_blocks(chosen))].max())),
+        },
+        figure=str(int((shared - 1).sum())),
+        swatches=(None, Kind.COPIED, Kind.SHARED),
+    )
+
+
 # ---- prefix cache
 
 
@@ -223,6 +249,7 @@ SCENES: Final = (
     TourScene("waste", lambda rows: world(chat(rows), "contiguous"), _full, _waste),
     TourScene("tables", lambda rows: world(chat(rows), "paged"), _churned, _scattered),
     TourScene("growth", lambda rows: world(chat(rows), "paged"), _grows, _growth),
+    TourScene("copy", lambda rows: world(several_answers(rows), "vllm-sosp"), _copies, _copying),
     TourScene("cache", lambda rows: world(same_opening(rows), "paged"), _finds, _sharing),
     TourScene("preemption", lambda rows: world(chat(rows), "paged"), _runs_out, _gives_way),
     TourScene("chunks", lambda rows: world(one_long(rows), "paged", budget=8 * rows), _chunks, _chunking),

@@ -13,6 +13,7 @@ BLOCK = 16
 WIDTH = 32  # blocks a row of the grid; a reservation of MAX_LEN is one row
 MAX_LEN = WIDTH * BLOCK
 OPENING = 128  # tokens that prompts have in common, where they have any
+ANSWERS_EACH = 4  # to one prompt, where there are several
 LONG = 400  # tokens of the one long prompt
 PROMPTS = (48, 131, 22, 210, 75, 96, 33, 160, 58, 118, 27, 84, 190, 41, 67, 104)
 ANSWERS = (95, 40, 180, 62, 130, 25, 210, 74, 50, 155, 33, 88, 120, 66, 240, 45)
@@ -46,6 +47,17 @@ def one_long(rows: int) -> Workload:
     prompt = _cycled(PROMPTS) // 3 + 8
     prompt[2 * rows] = LONG
     return _workload("one long", rows, prompt, _cycled(ANSWERS))
+
+
+def several_answers(rows: int) -> Workload:
+    """Prompts that each ask for a few answers."""
+    return _workload(
+        "several answers",
+        rows,
+        _cycled(PROMPTS) + 5,
+        _cycled(ANSWERS),
+        samples=np.full(REQUESTS, ANSWERS_EACH, np.int64),
+    )
 
 
 def world(workload: Workload, lane: str, *, budget: int | None = None) -> Experiment:

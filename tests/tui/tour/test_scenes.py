@@ -71,6 +71,16 @@ def test_a_request_grows_by_a_block_when_its_last_one_is_full(acts: dict[str, Ac
     assert len(others) * BLOCK == int(act.point.values["full"])
 
 
+def test_who_writes_first_into_a_shared_block_gets_a_copy_of_it(acts: dict[str, Act]) -> None:
+    act = acts["copy"]
+    refs = act.frame.cells.refs
+    assert act.point.at in act.frame.copied
+    assert act.point.at in act.point.lit
+    assert refs[act.point.at] == 1, "its own"
+    assert max(refs[sorted(act.point.lit)]) == int(act.point.values["owners"]) > 1, "the others are shared"
+    assert int(act.point.figure) > 0
+
+
 def test_a_prompt_finds_what_an_earlier_one_computed(acts: dict[str, Act]) -> None:
     act = acts["cache"]
     refs = act.frame.cells.refs[sorted(act.point.lit)]
