@@ -94,7 +94,10 @@ class Camera:
     def _planned(self, plan: Plan) -> Iterator[tuple[EventKind, Request, int, int]]:
         """Who has to go and who may come."""
         for victim, served, blocks in plan.preempted:
-            yield EventKind.PREEMPTED, victim, blocks, served.number
+            kind = EventKind.SWAPPED if victim in plan.swapped else EventKind.PREEMPTED
+            yield kind, victim, blocks, served.number
+        for request, tokens in plan.returned:
+            yield EventKind.ADMITTED, request, tokens, self._held(request) // self._manager.block_size
         for request, hit in plan.admitted:
             if hit:
                 yield EventKind.HIT, request, hit, request.known

@@ -45,6 +45,8 @@ class EventKind(StrEnum):
     COPIED = "copied"
     QUEUE = "queue"
     RESTARTED = "restarted"
+    # In the log of a frame again; last, so that older recordings keep their numbers:
+    SWAPPED = "swapped out"
 
 
 class Event(NamedTuple):
@@ -53,6 +55,7 @@ class Event(NamedTuple):
     ADMITTED  prompt tokens to compute, blocks (or slots of a region) taken
     HIT       tokens found in the prefix cache, prompt tokens
     PREEMPTED blocks given back, number of the request that needed them
+    SWAPPED   the same, and what they held went to host memory
     FINISHED  tokens generated, milliseconds since arrival
     REJECTED  blocks (slots) it would need, blocks (slots) there are
     CHUNK     tokens of a prompt computed in this step, tokens computed before; something is left

@@ -30,6 +30,7 @@ _AFTER = {
     EventKind.ARRIVED: Stand.WAITING,
     EventKind.ADMITTED: Stand.RUNNING,
     EventKind.PREEMPTED: Stand.PREEMPTED,
+    EventKind.SWAPPED: Stand.PREEMPTED,
     EventKind.RESTARTED: Stand.PREEMPTED,
     EventKind.FINISHED: Stand.FINISHED,
     EventKind.REJECTED: Stand.REJECTED,

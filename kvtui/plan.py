@@ -30,6 +30,8 @@ class Plan:
     answered = True  # whether results of the model came in
     # Requests with several sequences.
     forks: Sequence[tuple[Request, Request]] = ()  # sequence, and whose content it goes on from, all at once
+    returned: Sequence[tuple[Request, int]] = ()  # preempted groups that come back, tokens to compute again
+    swapped: Sequence[Request] = ()  # of those preempted, whose blocks went to host memory
     swapped_out = 0  # blocks copied to host memory before the step
     swapped_in = 0  # and back from there
     # Speculative decoding. A draft of a request admitted in this step is a placeholder, never accepted.

@@ -65,7 +65,7 @@ def request_rows(lane: LaneExhibit) -> list[RequestRow]:
                 row = row._replace(hit_tokens=row.hit_tokens + event.a)
             case EventKind.FIRST_TOKEN:
                 row = row._replace(first_token_s=event.time_s)
-            case EventKind.PREEMPTED:
+            case EventKind.PREEMPTED | EventKind.SWAPPED:
                 row = row._replace(preemptions=row.preemptions + 1, state="preempted")
             case EventKind.RESTARTED:
                 row = row._replace(preemptions=row.preemptions + 1, state="preempted")

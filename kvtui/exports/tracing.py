@@ -20,6 +20,7 @@ _SPANS = {  # what begins with an event; what was open ends
     EventKind.ARRIVED: "waiting",
     EventKind.ADMITTED: "running",
     EventKind.PREEMPTED: "preempted",
+    EventKind.SWAPPED: "swapped out",
     EventKind.RESTARTED: "preempted",
 }
 _ENDS = (EventKind.FINISHED, EventKind.REJECTED)

@@ -169,7 +169,9 @@ class GroupScheduler(Scheduler):
                 self._memory.release(sequence, 0)
                 sequence.computed = 0
         group.swapped = moved is not None
-        plan.swapped_out += moved or 0
+        if moved is not None:
+            plan.swapped = [*plan.swapped, request]
+            plan.swapped_out += moved
         plan.preempted = [*plan.preempted, (request, served.request, held)]
         request.preemptions += 1
         self.preemptions += 1
@@ -203,6 +205,7 @@ class GroupScheduler(Scheduler):
             self._aside.popleft()
             self._show_aside()
             self._enlist(group)
+            plan.returned = [*plan.returned, (group.request, 0 if group.swapped else used)]
             self.preempted_waiting -= 1
             left -= used
         super()._admissions(plan, cap, left)

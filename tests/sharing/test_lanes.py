@@ -12,7 +12,7 @@ from kvtui.backends.ghost import GhostObserver, Stories
 from kvtui.checkpoints import Checkpoints
 from kvtui.errors import ConfigError
 from kvtui.experiment import Experiment
-from kvtui.frame import Cell
+from kvtui.frame import Cell, EventKind
 from kvtui.lanes import LaneSpec, named
 from kvtui.report import summary
 from kvtui.traces.workload import Workload
@@ -109,6 +109,21 @@ def test_systems_without_groups_run_every_sequence_as_a_request() -> None:
     assert saved[1] > 10  # the copies of a prompt meet in the prefix cache
     assert saved[2] > 10
     assert reports[2]["sharing"]["copied_blocks"] > 0
+
+
+def test_what_is_swapped_out_is_not_told_to_be_computed_again() -> None:
+    (lane,) = experiment(("vllm-sosp",), load(samples=4), slots=700).build()
+    kinds = set()
+    while lane.step():
+        kinds |= {event.kind for event in lane.frame().events}
+    assert lane.frame().counters.swapped_out > 0
+    assert EventKind.SWAPPED in kinds
+    assert EventKind.PREEMPTED not in kinds
+    events = lane.frame(events=500).events
+    gone = next(event for event in events if event.kind is EventKind.SWAPPED)
+    again = [e for e in events if e.request == gone.request and e.step > gone.step]
+    assert again[-1].kind is EventKind.ADMITTED
+    assert again[-1].a == 0
 
 
 def test_a_static_batch_holds_its_memory_until_its_last_answer() -> None:

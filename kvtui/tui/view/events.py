@@ -15,7 +15,7 @@ from kvtui.tui.view.scene import Scene, labels
 _NAME, _WIDE_NAME = 10, 14  # cells of a lane's title at most
 _WIDE = 72  # width from which there is room for the longer ones
 _VERBS = {EventKind.HIT: "hit", EventKind.SAME_STEP_HIT: "hit at once"}
-_INKS = {EventKind.PREEMPTED: WARN_BOLD, EventKind.REJECTED: BAD}
+_INKS = {EventKind.PREEMPTED: WARN_BOLD, EventKind.SWAPPED: WARN_BOLD, EventKind.REJECTED: BAD}
 
 
 def event_lines(
@@ -85,7 +85,7 @@ def _detail(event: Event) -> tuple[str, ...]:
         case EventKind.CHUNK:
             behind = f" after {b:,}" if b else ""
             return f"{a:,} tokens of its prompt{behind}", f"{a:,} tok{behind}", f"{a:,} tokens"
-        case EventKind.PREEMPTED:
+        case EventKind.PREEMPTED | EventKind.SWAPPED:
             return f"no free block for {formats.request(b)}", f"no block for {formats.request(b)}"
         case EventKind.ARRIVED:
             return f"{a:,} tokens of prompt, {b:,} to come", f"{a:,} + {b:,} tokens"

@@ -14,7 +14,7 @@ from kvtui.tui.view.scene import Scene, labels
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _NAME = 11
 _TALL = 12  # rows from which blocks and life stand one under the other
-_INKS = {EventKind.PREEMPTED: WARN_BOLD, EventKind.REJECTED: BAD}
+_INKS = {EventKind.PREEMPTED: WARN_BOLD, EventKind.SWAPPED: WARN_BOLD, EventKind.REJECTED: BAD}
 _STATES = {Cell.FREE: "free", Cell.HOLE: "in a hole", Cell.CACHED: "cached", Cell.NEVER: "reserved"}
 
 
@@ -225,7 +225,7 @@ def told(life: tuple[Event, ...]) -> list[tuple[Event, str]]:
         words = ""
         if event.kind is EventKind.ADMITTED and preempted:
             words = f"again: {event.a:,} tokens are computed once more"
-        preempted += event.kind is EventKind.PREEMPTED
+        preempted += event.kind in (EventKind.PREEMPTED, EventKind.SWAPPED)
         result.append((event, words))
     return [*result, _chunks(chunks)] if chunks else result
 

@@ -17,6 +17,7 @@ _MARKS = {  # worst last
     EventKind.EVICTED.value: ("┿", T3),
     EventKind.COPIED.value: ("┿", T1),
     EventKind.PREEMPTED.value: ("╋", WARN),
+    EventKind.SWAPPED.value: ("╋", WARN),
     EventKind.REJECTED.value: ("╳", BAD),
 }
 _KINDS = tuple(EventKind(kind) for kind in _MARKS)
