@@ -175,7 +175,7 @@ async def test_n_at_the_end_says_that_there_is_nothing_more() -> None:
         run_out(app)
         await pilot.press("n")
         await pilot.pause(0.1)
-        assert "Nothing more is preempted or rejected" in text(app, "caption")
+        assert "Nothing more is preempted, evicted or rejected" in text(app, "caption")
 
 
 @pytest.mark.parametrize("typed", ["0:03", "3", "3.0"])
