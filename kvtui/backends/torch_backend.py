@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 GPU_LAYERS = 4  # real ones, unless told otherwise: enough to be real, small on somebody's machine
 MIB = 1 << 20
+SHORT = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}  # as tables call the types
 LIVELY_S = 0.04  # of a step with a full pool
 LEAST_SLOTS = 4096  # without which the lanes of a demonstration do not differ
 
@@ -76,7 +77,7 @@ class TorchBackend:
         """What all measured step times have in common."""
         import torch
 
-        shape, dtype = self.shape, str(self.device.dtype).removeprefix("torch.")
+        shape, dtype = self.shape, SHORT[str(self.device.dtype).removeprefix("torch.")]
         return {
             "gpu": self.device.label.replace("HBM3", "SXM"),  # as tables call an H100 of that memory
             "model": self.model.name,

@@ -189,7 +189,7 @@ def test_step_times_are_written_as_a_table(tmp_path: Path) -> None:
     for row in rows:
         assert float(row["measured_ms"]) > 0
         assert row["op"] == "attention core, one layer, 32q/4kv/64"
-        assert row["gpu"] == "CPU"
+        assert (row["gpu"], row["dtype"]) == ("CPU", "fp32")
     with pytest.raises(ConfigError, match="exists"):
         StepTable(str(path))
 
