@@ -93,12 +93,14 @@ def gpus() -> None:
         click.echo(f"{g.id:<16}{g.name:<28}{memory:>10}{speed:>14}{flops:>14}  {g.verified}")
 
 
-@click.command(hidden=True)  # for comparing with recordings of vLLM
+@click.command()
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("trace_file", metavar="TRACE", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A new .jsonl[.gz]")
-@click.option("--vllm", default=None, metavar="RELEASE", help="Rules of this release (0.33).")
-def decisions(config: Path, trace_file: Path, output: Path, vllm: str | None) -> None:
+@click.option(
+    "--vllm", default="0.32", show_default=True, metavar="RELEASE", help="Rules of the release that recorded."
+)
+def decisions(config: Path, trace_file: Path, output: Path, vllm: str) -> None:
     """Write the engine's decisions for a recorded case, one JSON object a step.
 
     \b
@@ -106,12 +108,11 @@ def decisions(config: Path, trace_file: Path, output: Path, vllm: str | None) ->
     """
     from kvtui.decisions import decide, read_case
     from kvtui.errors import ConfigError
-    from kvtui.rules import NEWEST
 
     if output.exists():
         raise ConfigError(f"{output} exists and is not overwritten", hint="choose another name or remove it")
     case = read_case(config, trace_file)
     opener = gzip.open if output.suffix == ".gz" else open
     with opener(output, "xt", encoding="utf-8") as stream:
-        for line in decide(*case, vllm=vllm or NEWEST):
+        for line in decide(*case, vllm=vllm):
             stream.write(json.dumps(line, separators=(",", ":")) + "\n")
