@@ -14,7 +14,7 @@ from typing import Any
 from kvtui.catalogue import Experts, ModelSpec
 from kvtui.errors import ConfigError
 from kvtui.hflayers import kv_groups
-from kvtui.hfweights import parameters, stored
+from kvtui.hfweights import parameters, stored, tied
 
 Config = dict[str, Any]
 
@@ -64,7 +64,7 @@ def _model(file: Path, id: str, config: Config) -> ModelSpec:
     shape = _shape(text, file)
     groups = kv_groups(text, shape, str(file))
     experts = _experts(text)
-    total, active = parameters(text, shape, groups, experts)
+    total, active = parameters(config, text, shape, experts)
     dtype, size = stored(config, text, shape, total, file)
     name = str(config.get("_name_or_path") or file.resolve().parent.name or file.stem)
     return ModelSpec(
@@ -90,11 +90,6 @@ def _model(file: Path, id: str, config: Config) -> ModelSpec:
         checkpoint_bytes=size,
         tied=tied(config, text),
     )
-
-
-def tied(config: Config, text: Config) -> bool:
-    """Whether the output embedding is the input embedding."""
-    return bool(config.get("tie_word_embeddings", text.get("tie_word_embeddings", False)))
 
 
 def first(config: Config, names: tuple[str, ...]) -> int | None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvtui.catalogue import WEIGHT_BITS, Experts, KvGroup
+from kvtui.catalogue import WEIGHT_BITS, Experts
 from kvtui.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,13 +29,32 @@ UNGATED = (
     "starcoder2",
     "nemotron",
 )
+# Language models whose class in transformers 5.19 ties the embeddings where a file says nothing.
+TIED = (
+    *("bloom", "cohere", "cohere2", "ctrl", "ernie4_5", "ernie4_5_moe", "falcon", "falcon_mamba"),
+    *("gemma", "gemma2", "gemma3", "gemma3_text", "gemma3n", "gemma3n_text", "gemma4", "gemma4_text"),
+    *("gpt2", "gpt_bigcode", "gpt_neo", "jetmoe", "lfm2", "lfm2_moe", "mamba", "minicpm3", "mpt"),
+    *("openai-gpt", "opt", "recurrent_gemma", "smollm3", "starcoder2", "vaultgemma", "xglm"),
+    *("zamba", "zamba2"),
+)
 
 
-def parameters(
-    text: Config, shape: Shape, groups: tuple[KvGroup, ...], experts: Experts | None
-) -> tuple[int, int]:
+def tied(config: Config, text: Config) -> bool:
+    """Whether the output embedding is the input embedding: the file's word, the text part's, the class's."""
+    for part in (config, text):
+        if part.get("tie_word_embeddings") is not None:
+            return bool(part["tie_word_embeddings"])
+    return str(text.get("model_type") or config.get("model_type")) in TIED
+
+
+def embeddings(config: Config, text: Config, shape: Shape) -> int:
+    """Parameters of the input and output embeddings."""
+    return shape.vocab * shape.hidden * (1 if tied(config, text) else 2)
+
+
+def parameters(config: Config, text: Config, shape: Shape, experts: Experts | None) -> tuple[int, int]:
     """All parameters, and those that one token is multiplied by."""
-    embedding = shape.vocab * shape.hidden * (1 if text.get("tie_word_embeddings") else 2)
+    embedding = embeddings(config, text, shape)
     attention = shape.layers * _attention(text, shape)
     matrices = 2 if str(text.get("model_type")) in UNGATED else 3
     if experts is None:
@@ -82,7 +101,7 @@ def stored(config: Config, text: Config, shape: Shape, total: int, file: Path) -
         )
     if dtype is None:
         return TORCH.get(plain.removeprefix("torch."), "bf16"), size
-    embedding = shape.vocab * shape.hidden * (1 if text.get("tie_word_embeddings") else 2)
+    embedding = embeddings(config, text, shape)
     return dtype, size or int((total - embedding) * QUANTISED[dtype] / 8) + 2 * embedding
 
 

@@ -215,3 +215,43 @@ def test_latents() -> None:
     with pytest.raises(ConfigError, match="unknown KV type"):
         kv_type("fp3")
     assert set(KV_TYPES) >= {"auto", "bf16", "fp8"}
+
+
+@pytest.mark.parametrize("quantised", [{}, {"quantization_config": {"quant_method": "fp8"}}])
+@pytest.mark.parametrize(
+    ("whole", "part", "one_matrix"),
+    [
+        ({"tie_word_embeddings": True}, {}, True),
+        ({"tie_word_embeddings": True}, {"tie_word_embeddings": False}, True),
+        ({"tie_word_embeddings": None}, {"tie_word_embeddings": True}, True),
+        ({}, {}, False),
+        ({}, {"model_type": "gemma3_text"}, True),
+        ({"model_type": "gemma3"}, {"model_type": None}, True),
+        ({"tie_word_embeddings": False}, {"model_type": "gemma3_text"}, False),
+        ({}, {"model_type": "mistral"}, False),
+    ],
+)
+def test_a_matrix_that_is_both_embeddings_counts_once(
+    tmp_path: Path, quantised: Any, whole: Any, part: Any, one_matrix: bool
+) -> None:
+    """What is counted, stored and read by the head agrees, wherever the file says it."""
+    said = {"model_type": "llava", "text_config": LLAMA | part} | whole | quantised
+    plain = (
+        LLAMA | {"model_type": part.get("model_type") or "llama", "tie_word_embeddings": False} | quantised
+    )
+    found, apart = model_of(written(tmp_path, said)), model_of(written(tmp_path, plain, "plain.json"))
+    matrix = LLAMA["vocab_size"] * LLAMA["hidden_size"]
+    assert found.tied is one_matrix
+    assert apart.params_total - found.params_total == (matrix if one_matrix else 0)
+    assert apart.params_active - found.params_active == (matrix if one_matrix else 0)
+    if quantised:
+        assert apart.checkpoint_bytes is not None
+        assert found.checkpoint_bytes is not None
+        assert apart.checkpoint_bytes - found.checkpoint_bytes == (2 * matrix if one_matrix else 0)
+
+
+@pytest.mark.parametrize(
+    "kind", ["gemma", "gemma2", "opt", "gpt2", "falcon", "bloom", "cohere", "starcoder2"]
+)
+def test_a_class_that_ties_needs_no_word_of_the_file(tmp_path: Path, kind: str) -> None:
+    assert model_of(written(tmp_path, LLAMA | {"model_type": kind})).tied
