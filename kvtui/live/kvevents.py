@@ -81,7 +81,7 @@ def _changes(events: Sequence[Any]) -> Iterator[Change]:
         fields = _named(event)
         if fields.get("medium") not in GPU:
             continue
-        group = fields.get("group_idx") or 0
+        group = int(fields.get("group_idx") or 0)
         if fields["type"] == "BlockStored":
             yield Stored(_hashes(fields), int(fields["block_size"]), group)
         elif fields["type"] == "BlockRemoved":

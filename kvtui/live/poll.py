@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from kvtui.live.fetch import TIMEOUT_S, Client, FetchError
+from kvtui.errors import KvtuiError
+from kvtui.live.fetch import TIMEOUT_S, Client
 from kvtui.live.servers import Server, detect
 from kvtui.live.servers.llamacpp import LlamaCppServer
 from kvtui.live.watch import Snapshot, Watch
@@ -55,14 +56,19 @@ class Poller:
             return self.last
         try:
             reading = self._server.read()
-        except FetchError as error:
-            self._failures += 1
-            self.last = self._watch.failed(error.message, self._clock())
-        else:
-            self._failures = 0
             self.last = self._watch.take(reading, self._clock())
+            self._failures = 0
+        except Exception as error:  # whatever a server sends: what is shown must not freeze and look fresh
+            self._failures += 1
+            self.last = self._watch.failed(_words(error), self._clock())
         self._due = self._clock() + min(LONGEST_S, self.interval_s * 2**self._failures)
         return self.last
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, KvtuiError):
+        return error.message
+    return f"its answer cannot be understood ({type(error).__name__}: {error})"
 
 
 def attach(

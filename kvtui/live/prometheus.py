@@ -51,7 +51,7 @@ class Page:
 
 def parse(text: str, *, prefixes: tuple[str, ...]) -> Page:
     """The samples whose names begin with one of `prefixes`; the rest of a page is not looked at. Samples that
-    are not a number are left out."""
+    are no finite number are left out."""
     samples: defaultdict[str, list[Sample]] = defaultdict(list)
     whole = text.split("\n")[:-1]  # behind the last line feed: nothing, or a line that was cut
     lines = [line for line in whole if line.startswith(prefixes)]
@@ -68,7 +68,7 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return None if math.isnan(value) else value
+    return value if math.isfinite(value) else None
 
 
 def _labels(text: str) -> dict[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -56,14 +57,21 @@ class Subscription:
         self._context.term()
 
     def _run(self) -> None:
-        with self._lock:
-            self.content.start()
+        self._guarded(self.content.start)
         while not self._stop.is_set():
             if self._socket.poll(POLL_MS):
                 frames = self._socket.recv_multipart()
                 if len(frames) == 3:
-                    with self._lock:
-                        self.content.take(int.from_bytes(frames[1], "big"), frames[2])
+                    number, payload = int.from_bytes(frames[1], "big"), frames[2]
+                    self._guarded(partial(self.content.take, number, payload))
+
+    def _guarded(self, change: Callable[[], None]) -> None:
+        """Whatever a publisher sends, the map lives on; what could not be taken makes it doubtful."""
+        with self._lock:
+            try:
+                change()
+            except Exception:
+                self.content.stale = True
 
     def _replay(self, start: int) -> Iterator[tuple[int, bytes]]:
         """Older batches. The server answers with one message each and with number -1 at the end."""

@@ -10,8 +10,11 @@ import pytest
 
 from kvtui.errors import ConfigError, KvtuiError
 from kvtui.live.fetch import TOKEN, Client, FetchError
+from kvtui.live.frames import Film
 from kvtui.live.poll import Poller, attach
+from kvtui.live.reading import Reading
 from kvtui.live.servers import UnknownServer, detect
+from kvtui.live.servers.pages import number
 from tests.live.fake import Answers, serving, vllm_page
 
 
@@ -127,3 +130,37 @@ def test_a_dead_server_is_asked_less_and_less_often(server: Answers) -> None:
     clock.now += poller.wait_s
     assert poller.look().stale_s is None
     assert poller.wait_s == 1.0
+
+
+def test_an_answer_that_makes_no_sense_is_a_failure_and_not_the_end(server: Answers) -> None:
+    """Whatever goes wrong in a look: what was known grows old in sight, and the next look is a new one."""
+
+    class Odd:
+        broken = False
+
+        def read(self) -> Reading:
+            if self.broken:
+                raise TypeError("a list where a number was")
+            return detected.read()
+
+    clock, odd, detected = Clock(), Odd(), detect(Client(server.url))
+    poller = Poller("s", odd, interval_s=1.0, clock=clock)
+    odd.broken, clock.now = True, 1.0
+    assert poller.look().stale_s == 1.0
+    assert "cannot be understood (TypeError: a list" in poller.last.problem
+    odd.broken, clock.now = False, 9.0
+    server.pages["/metrics"] = vllm_page(tokens=2000)
+    assert poller.look().stale_s is None
+
+
+@pytest.mark.parametrize("value", ["+Inf", "-Inf", "NaN"])
+def test_what_is_no_number_is_unknown(server: Answers, value: str) -> None:
+    server.pages["/metrics"] = vllm_page(running=value, usage=value)  # type: ignore[arg-type]
+    snapshot = attach(server.url).last
+    assert (snapshot.reading.running.value, snapshot.reading.usage.value) == (None, None)
+    assert Film(snapshot).frame(snapshot, 0.0).counters.running is None
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), 10**400, True, "3", None])
+def test_what_is_no_number_in_json_is_unknown(value: object) -> None:
+    assert number(value) is None

@@ -196,9 +196,20 @@ def test_clearing_makes_a_doubtful_map_sure() -> None:
     assert (view.stale, view.map.cached) == (False, 1)
 
 
+ODD_GROUP = b'[1, [{"type": "BlockRemoved", "block_hashes": [1], "medium": "GPU", "group_idx": [0]}]]'
+
+
 @pytest.mark.parametrize(
     "payload",
-    [b"3", b"[]", b"[1, 2]", b'[1, [{"type": "BlockStored"}]]', b'[1, [["BlockStored", [[]]]]]', b"x"],
+    [
+        b"3",
+        b"[]",
+        b"[1, 2]",
+        b'[1, [{"type": "BlockStored"}]]',
+        b'[1, [["BlockStored", [[]]]]]',
+        b"x",
+        ODD_GROUP,
+    ],
 )
 def test_what_cannot_be_read_makes_the_map_doubtful(payload: bytes) -> None:
     view = content()
@@ -272,6 +283,31 @@ def test_over_a_real_socket() -> None:
         subscription.close()
         stop.set()
         replaying.join()
+        context.destroy(linger=0)
+
+
+def test_a_batch_that_breaks_the_map_makes_it_doubtful_and_not_deaf() -> None:
+    """Through ZeroMQ: a size of infinitely many tokens, then all cleared, which makes it sure again."""
+    zmq = pytest.importorskip("zmq")
+    msgpack = pytest.importorskip("msgpack")
+    from kvtui.live.subscribe import Subscription
+
+    context = zmq.Context()
+    publisher = context.socket(zmq.XPUB)
+    port = publisher.bind_to_random_port("tcp://127.0.0.1")
+    subscription = Subscription(f"tcp://127.0.0.1:{port}", blocks=40)
+    try:
+        assert publisher.poll(10_000)  # it has subscribed
+        batches = [[stored(1)], [stored(2) | {"block_size": float("inf")}], [{"type": "AllBlocksCleared"}]]
+        for number, (events, stale) in enumerate(zip(batches, (False, True, False), strict=True)):
+            payload = msgpack.packb([float(number), events, 0])
+            publisher.send_multipart([b"", number.to_bytes(8, "big"), payload])
+            until = time.monotonic() + 10
+            while subscription.cells()[1] is not stale:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+    finally:
+        subscription.close()
         context.destroy(linger=0)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +22,7 @@ def test_labels_with_every_awkward_character() -> None:
 def test_forms_of_numbers() -> None:
     text = 'vllm:a 1\nvllm:b 1.5e+09\nvllm:c +Inf\nvllm:d NaN\nvllm:e{} 3 # {t="x"} 0.5 17\nvllm:f x\n'
     page = parse(text, prefixes=PREFIX)
-    assert [page.sum(f"vllm:{name}") for name in "abcdef"] == [1.0, 1.5e9, math.inf, None, 3.0, None]
+    assert [page.sum(f"vllm:{name}") for name in "abcdef"] == [1.0, 1.5e9, None, None, 3.0, None]
 
 
 def test_a_line_that_was_cut_is_not_read() -> None:
@@ -42,7 +40,7 @@ def test_anything_can_be_read(text: str) -> None:
     parse(text, prefixes=("",))
 
 
-@given(st.text(max_size=30), st.floats(allow_nan=False))
+@given(st.text(max_size=30), st.floats(allow_nan=False, allow_infinity=False))
 def test_what_was_written_is_read(label: str, value: float) -> None:
     escaped = label.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
     (sample,) = parse(f'vllm:a{{k="{escaped}"}} {value!r}\n', prefixes=PREFIX).get("vllm:a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -49,10 +50,13 @@ def optional_json(pages: Pages, path: str) -> Any:
 
 
 def number(value: object) -> float | None:
-    """A number out of somebody else's JSON; None for everything else."""
+    """A finite number out of somebody else's JSON; None for everything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # an integer too large for a float
+        return None
 
 
 def text(value: object) -> str | None:
