@@ -65,7 +65,7 @@ class ExplicitScheduler(Scheduler):
 
     @property
     def settled(self) -> bool:
-        return not self._flight
+        return not any(self._flight)
 
     @property
     def stored(self) -> int:
