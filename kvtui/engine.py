@@ -142,6 +142,8 @@ class Engine:
         self._live: dict[int, Request] = {}  # kept only where requests may be aborted
         self._prepare = prepare
         self._refuse = refuse
+        # vLLM's asynchronous loop does not: as recorded, such a run goes on to its last step.
+        self.notices_stall = refuse or not rules.async_scheduling
         self._idle = 0  # steps in a row that did nothing
         self._until = NEVER if until_ps is None else until_ps
         self._deadline = self._until  # of the run, or the next abort
@@ -262,7 +264,7 @@ class Engine:
             self.now_ps += dt
             self._settle(plan)
         self._idle = self._idle + 1 if plan.idle else 0
-        if self._idle >= PATIENCE and self._due() == NEVER and scheduler.settled:
+        if self._idle >= PATIENCE and self.notices_stall and self._due() == NEVER and scheduler.settled:
             self.done = self.stuck = True
         if self.observer is not None:
             self.observer.updated(self, plan)
