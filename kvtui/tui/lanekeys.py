@@ -16,7 +16,7 @@ from kvtui.lanes import LaneSpec
 from kvtui.tui.stage import Stage
 
 _ADD = "Add a lane (paged:32, contiguous:pow2, ...):"
-_BRANCH = "What if it were, from here on:"
+_BRANCH = "Fork {} here, with empty memory, as:"
 
 
 class LaneKeys(Screen[None], inherit_bindings=False):
@@ -35,7 +35,8 @@ class LaneKeys(Screen[None], inherit_bindings=False):
         self._ask(_ADD, "paged:", self.stage.add_lane)
 
     def action_branch(self) -> None:
-        self._ask(_BRANCH, "paged:block_size=128", self.stage.branch)
+        title = self.stage.lanes[self.stage.target].title
+        self._ask(_BRANCH.format(title), "paged:block_size=128", self.stage.branch)
 
     def action_remove_lane(self) -> None:
         self.begin(self.stage.remove_lane())
