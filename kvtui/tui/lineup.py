@@ -153,9 +153,13 @@ class Lineup:
     def make_baseline(self) -> str:
         """The others are compared with the chosen lane; gives the sentence that says so."""
         title = self.lanes[self.target].title
-        return self._recast(lambda troupe: troupe.lead(self.target), f"{title} is the baseline now.")
+        words = f"{title} is the baseline now."
+        return self._recast(lambda troupe: troupe.lead(self.target), words, chosen=0)
 
-    def _recast(self, change: Callable[[Troupe], Lane | None], words: str) -> str:
+    def _recast(
+        self, change: Callable[[Troupe], Lane | None], words: str, *, chosen: int | None = None
+    ) -> str:
+        """Change the lanes; then the new one is chosen, or `chosen` where none is new."""
         if self.recorded:
             return self._show.fixed
         if any(spec.measured for spec in self.experiment.lanes):
@@ -172,7 +176,7 @@ class Lineup:
         infos = tuple(lane.info for lane in troupe.lanes)
         self.enter(troupe.lanes, infos, troupe.histories)
         self.player.note_reached(reached)
-        self.focus = len(infos) - 1 if new is not None else None
+        self.focus = len(infos) - 1 if new is not None else chosen
         if new is not None:
             self._show.watch(self.focus or 0, new)
         self._known_end = None
