@@ -66,11 +66,21 @@ class Filming:
             self.take(lanes[at])
             progress(lanes[at].info.name, lanes[at].ended)
 
-    def finish(self, report: Mapping[str, Any]) -> None:
-        """The run is over or left: add its report and close the file."""
+    def reached_by(self, lanes: Sequence[Any]) -> bool:
+        """Whether all lanes stand where the recording ends; else what they tell is not its end."""
+        recorder = self._recorder
+        return recorder is not None and all(
+            recorder.reached_by(self._tracks[lane.info.name], lane)
+            for lane in lanes
+            if lane.info.name in self._tracks
+        )
+
+    def finish(self, report: Mapping[str, Any] | None) -> None:
+        """The run is over or left: add its report, if it has one, and close the file."""
         if self._recorder is not None:
             try:
-                self._recorder.report(report)
+                if report is not None:
+                    self._recorder.report(report)
             except RecordingError as error:
                 self.problem = error.message
             self._recorder.close()

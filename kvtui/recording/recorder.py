@@ -81,6 +81,10 @@ class Recorder:
             frame = lane.frame(rows=ROWS)
             self.note(track, frame, lane.chronicle, now_ps=lane.now_ps, next_ps=lane.next_ps)
 
+    def reached_by(self, track: int, lane: Filmed) -> bool:
+        """Whether the lane stands where its track ends, rather than at a moment that was recorded before."""
+        return (lane.step_count, lane.done) >= self._tracks[track].reached
+
     def note(
         self,
         track: int,

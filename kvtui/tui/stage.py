@@ -12,6 +12,7 @@ from kvtui.chronicle import Chronicle
 from kvtui.errors import KvtuiError
 from kvtui.experiment import Experiment
 from kvtui.exports import Exhibit, LaneExhibit
+from kvtui.filming import Filming
 from kvtui.frame import EventKind, LaneInfo
 from kvtui.lanes import LaneSpec, named
 from kvtui.measured import DeviceState
@@ -116,9 +117,9 @@ class Stage(Lineup):
         self._show.close()
 
     def stop_filming(self) -> None:
-        """Close the recording that is being made, with the report of the run as it stands."""
-        if self.filming is not None and self.filming.on:
-            self.filming.finish(self._show.report(self.player.lanes))
+        """Close the recording that is being made; that of servers is closed by whoever watches them."""
+        if isinstance(self.filming, Filming) and self.filming.on:
+            _finish(self.filming, self._show, self.player.lanes)
 
     def _filmed(self) -> bool:
         """Whether a recording is being made; tells once if it cannot go on."""
@@ -357,8 +358,8 @@ class Stage(Lineup):
             self._start()
             return error.message
         if filmed:
-            assert self.filming is not None
-            self.filming.finish(before.report(running.lanes))
+            assert isinstance(self.filming, Filming)
+            _finish(self.filming, before, running.lanes)
             self._cut = " The recording ends before this change."
         self._known_end = None
         return ""
@@ -366,6 +367,11 @@ class Stage(Lineup):
     def _seed(self) -> str:
         seed = self._show.heading.seed
         return "." if seed is None else f", seed {seed}."
+
+
+def _finish(filming: Filming, show: Show, lanes: Sequence[Any]) -> None:
+    """With a report only of where the recording ends, never of an earlier moment that is looked at."""
+    filming.finish(show.report(lanes) if filming.reached_by(lanes) else None)
 
 
 def _with_lane(experiment: Experiment, lane: int, spec: LaneSpec) -> Experiment:
