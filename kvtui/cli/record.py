@@ -53,7 +53,7 @@ def record(upstream: str, listen: str, output: Path, force: bool, as_is: bool, c
     try:
         asyncio.run(_serve(proxy, host, port, target))
     except BaseException:
-        if not trace.rows and not force:
+        if trace.new and not trace.rows:
             output.unlink(missing_ok=True)  # nothing was recorded
         raise
     finally:

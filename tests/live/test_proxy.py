@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from kvtui.live.traffic.identity import Prefixes
 from kvtui.live.traffic.proxy import Proxy
 from kvtui.live.traffic.tracefile import TraceFile
 from kvtui.traces import load
+from tests.cli.run import complaint
 
 aiohttp = pytest.importorskip("aiohttp")
 from aiohttp import web  # noqa: E402
@@ -90,7 +92,7 @@ class World:
 
 
 @asynccontextmanager
-async def recording(tmp_path: Path, **options: Any) -> AsyncIterator[World]:
+async def recording(tmp_path: Path, *, force: bool = False, **options: Any) -> AsyncIterator[World]:
     upstream = Upstream()
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", upstream.handle)
@@ -98,7 +100,7 @@ async def recording(tmp_path: Path, **options: Any) -> AsyncIterator[World]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, backlog=4096).start()
     path = tmp_path / "trace.jsonl"
-    trace = TraceFile(path, about="")
+    trace = TraceFile(path, about="", force=force)
     proxy = Proxy(f"http://127.0.0.1:{runner.addresses[0][1]}", trace, prefixes=Prefixes(), **options)
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(proxy.serve("127.0.0.1", 0, ready=ready))
@@ -247,3 +249,26 @@ async def test_a_thousand_streams_at_once(tmp_path: Path) -> None:
     workload = load(str(world.path))
     assert len(workload) == len(whole)
     assert len({tuple(row["ids"][0]) for row in whole}) == 2  # two ways to begin
+
+
+def test_an_older_trace_stays_until_there_is_a_port(tmp_path: Path) -> None:
+    path = tmp_path / "old.jsonl"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+        command = ("record", "--upstream", "localhost:1", "--listen", where, "--force", "-o", str(path))
+        assert "cannot listen on" in complaint(*command)
+        assert not path.exists()
+        path.write_text("what was recorded before\n")
+        assert "cannot listen on" in complaint(*command)
+    assert path.read_text() == "what was recorded before\n"
+
+
+async def test_an_older_trace_is_replaced_once_there_is_a_port(tmp_path: Path) -> None:
+    (tmp_path / "trace.jsonl").write_text("what was recorded before\n")
+    async with recording(tmp_path, force=True) as world:
+        async with world.post() as answer:
+            await answer.read()
+        assert len(await world.rows(1)) == 1
+    assert load(str(world.path)).prompt.tolist() == [40]

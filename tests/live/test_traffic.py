@@ -139,7 +139,10 @@ def test_a_file_is_never_overwritten_unasked(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="exists and is not overwritten"):
         TraceFile(path, about="")
     assert path.read_text() == "mine"
-    TraceFile(path, about="", force=True).close()
+    trace = TraceFile(path, about="", force=True)
+    assert path.read_text() == "mine"
+    trace.begin()
+    trace.close()
     assert path.read_text().startswith('{"kvtui_workload":1')
 
 

@@ -41,7 +41,7 @@ class Proxy:
         self._session: ClientSession | None = None
 
     async def serve(self, host: str, port: int, *, ready: asyncio.Future[int] | None = None) -> None:
-        """Until cancelled. `ready` is told the port.
+        """Until cancelled. `ready` is told the port; the trace begins when there is one.
 
         Raises:
             ConfigError: the extra is not installed, or the port cannot be had.
@@ -65,6 +65,7 @@ class Proxy:
                 raise ConfigError(
                     f"cannot listen on {host}:{port}: {error.strerror or error}", hint="choose another port"
                 ) from None
+            self._trace.begin()
             if ready is not None:
                 ready.set_result(runner.addresses[0][1])
             try:

@@ -7,6 +7,7 @@ killed leaves whole lines behind. They stand in the order in which requests ende
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -38,24 +39,36 @@ class TraceFile:
     then says why."""
 
     def __init__(self, path: Path, *, about: str, force: bool = False) -> None:
-        """Open a new file.
+        """Open it; with `force` what an older file holds stays until `begin`.
 
         Raises:
             ConfigError: it exists (without `force`) or cannot be written.
         """
         self.problem: str | None = None
         self.rows = 0
+        self.new = not path.exists()
+        self._header = {"kvtui_workload": 1, "name": path.stem, "about": about, "unit": UNIT}
+        self._begun = False
         try:
-            self._file = FileIO(path, "w" if force else "x")
+            self._file = FileIO(path, "a" if force else "x")
         except FileExistsError:
             raise ConfigError(
                 f"{path} exists and is not overwritten", hint="choose another name, or --force replaces it"
             ) from None
         except OSError as error:
             raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
-        self._write({"kvtui_workload": 1, "name": path.stem, "about": about, "unit": UNIT})
+
+    def begin(self) -> None:
+        """The recording has begun: an older one is gone from here on. Once; the first request does it too."""
+        if self._begun:
+            return
+        self._begun = True
+        if os.fstat(self._file.fileno()).st_size:
+            self._file.truncate(0)
+        self._write(self._header)
 
     def add(self, exchange: Exchange) -> None:
+        self.begin()
         self._write(row_of(exchange))
         self.rows += 1
 
