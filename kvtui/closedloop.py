@@ -66,7 +66,7 @@ class ClosedLoop:
         self._known: list[tuple[int, int]] = []  # heap of (ps, number)
         self._begun = 0  # heads that were sent or have a time
         self._left: dict[int, int] = {}  # turns to end of the conversations that clients hold
-        for _ in range(turns.workload.clients):
+        for _ in range(min(turns.workload.clients, len(turns.heads))):
             self._begin(0)
 
     def next(self) -> Arrival | None:

@@ -22,6 +22,7 @@ from kvtui.memory.paged import PagedMemoryManager
 from kvtui.request import Request
 from kvtui.rules import NEWEST, Rules, release
 
+_NEEDED = {"id", "arrival_step", "output_tokens"}
 NOT_RULES = {
     "num_gpu_blocks",
     "block_size",
@@ -136,21 +137,42 @@ def _preparation(rows: Sequence[Row]) -> Callable[[Request], None]:
     return set_what_columns_lack
 
 
+def _check_options(options: object, config: Path) -> None:
+    if not isinstance(options, dict):
+        raise ConfigError(
+            f"{config}: a configuration is one JSON object", hint='for example {"num_gpu_blocks": 513}'
+        )
+    for name in ("num_gpu_blocks", "block_size", "max_num_seqs", "max_num_batched_tokens", "max_model_len"):
+        value = options.get(name)
+        if value is None and name != "num_gpu_blocks":
+            continue
+        if type(value) is not int or value < 1:
+            raise ConfigError(f"{config}: {name} is {value!r}", hint="give a whole number above 0")
+
+
 def read_case(config: Path, trace: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A configuration and the rows of a trace, as recorded."""
     try:
         options = json.loads(config.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{config}: {error}") from None
+    _check_options(options, config)
     lines = []
     try:
         text = trace.read_text()
-    except OSError as error:
-        raise TraceError(error.strerror or str(error), path=str(trace)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "this is not text"
+        raise TraceError(reason, path=str(trace)) from None
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
-                lines.append(json.loads(line))
-            except ValueError as error:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
                 raise TraceError(f"not JSON: {error}", path=str(trace), line=number) from None
+            lacking = sorted(_NEEDED - set(row)) if isinstance(row, dict) else ["id"]
+            if lacking or not all(type(row[key]) is int and row[key] >= 0 for key in _NEEDED - {"id"}):
+                what = f"no {lacking[0]!r}" if lacking else "a count that is no whole number"
+                hint = "a decision trace has id, arrival_step, output_tokens and a prompt in every row"
+                raise TraceError(f"{what} in this row.", path=str(trace), line=number, hint=hint)
+            lines.append(row)
     return options, lines

@@ -18,6 +18,7 @@ from kvtui.errors import KvtuiError
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+LONGEST = 1000  # characters of a message
 COMPLETION = "_KVTUI_COMPLETE"  # set by the shell's completion script
 
 
@@ -63,9 +64,15 @@ def _let_go() -> None:
 
 
 def _complain(message: str, hint: str | None) -> None:
-    print(f"kvtui: {message}", file=sys.stderr)
+    print(f"kvtui: {_printable(message)}", file=sys.stderr)
     if hint:
-        print(f"       {hint}", file=sys.stderr)
+        print(f"       {_printable(hint)}", file=sys.stderr)
+
+
+def _printable(text: str) -> str:
+    """What a file or a server sent may steer a terminal: control characters are written out."""
+    shown = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+    return shown if len(shown) <= LONGEST else shown[:LONGEST] + " …"
 
 
 __all__ = ["__version__", "main"]

@@ -33,7 +33,7 @@ GIB = 2**30
 @click.option("--engine", default="vllm", show_default=True, metavar="NAME", help="Whose step times.")
 @click.option("--from-log", metavar="FILE", help="Take the pool from this server's log.")
 @click.option("--length", "lengths", multiple=True, type=click.IntRange(1), help="Tokens of a request.")
-@click.option("--price", type=Positive(zero=True), metavar="USD", help="Of one GPU for an hour.")
+@click.option("--price", type=Positive(most=1e6, zero=True), metavar="USD", help="Of one GPU for an hour.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def capacity(as_json: bool, **options: Any) -> None:
     """How large the KV pool is, how many requests it holds, and what a token of them takes and costs.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -106,13 +105,10 @@ def decisions(config: Path, trace_file: Path, output: Path, vllm: str) -> None:
     \b
     kvtui decisions config.json trace.jsonl -o decisions.jsonl.gz
     """
+    from kvtui.cli.output import opened
     from kvtui.decisions import decide, read_case
-    from kvtui.errors import ConfigError
 
-    if output.exists():
-        raise ConfigError(f"{output} exists and is not overwritten", hint="choose another name or remove it")
     case = read_case(config, trace_file)
-    opener = gzip.open if output.suffix == ".gz" else open
-    with opener(output, "xt", encoding="utf-8") as stream:
+    with opened(str(output)) as stream:
         for line in decide(*case, vllm=vllm):
             stream.write(json.dumps(line, separators=(",", ":")) + "\n")

@@ -65,13 +65,15 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option(
     "--blocks", type=click.IntRange(max=MOST_BLOCKS), metavar="N", help="Pool of N blocks, whatever the GPU."
 )
-@click.option("--price", type=Positive(zero=True), metavar="USD", help="Of one GPU for an hour.")
+@click.option("--price", type=Positive(most=1e6, zero=True), metavar="USD", help="Of one GPU for an hour.")
 @click.option("--from-log", metavar="FILE", help="Pool of the size that this server's log says it has.")
 @click.option(
     "--block-size", default=16, show_default=True, type=int, metavar="N", help="Tokens a block, all lanes."
 )
-@click.option("--samples", type=click.IntRange(1), metavar="N", help="Sequences sampled from each prompt.")
-@click.option("--beams", type=click.IntRange(2), metavar="K", help="Beam width of each request.")
+@click.option(
+    "--samples", type=click.IntRange(1, 1024), metavar="N", help="Sequences sampled from each prompt."
+)
+@click.option("--beams", type=click.IntRange(2, 1024), metavar="K", help="Beam width of each request.")
 @click.option("--max-len", type=int, metavar="N", help="Maximum length of a request, prompt and answer.")
 @click.option(
     "--gpu-memory-utilization", "utilization", type=float, metavar="X", help="Share of the GPU (0.95)."
@@ -153,6 +155,7 @@ def run(**options: Any) -> int:
     """
     exports, force = options["exports"], options["force"]
     _check(options)
+    _check_outputs(options)
     from kvtui.cli import plain
     from kvtui.cli.build import experiment_of
     from kvtui.exports import ready
@@ -201,6 +204,18 @@ def _check(options: dict[str, Any]) -> None:
         raise click.UsageError("--json goes with --headless or --once")
     if options["record"] and (options["plain"] or options["once"]):
         raise click.UsageError("--record goes with the screen or --headless")
+
+
+def _check_outputs(options: dict[str, Any]) -> None:
+    """No file is written twice, and the trace itself is never replaced."""
+    from kvtui.errors import ConfigError
+
+    outputs = [path for path in (options["record"], *options["exports"]) if path is not None]
+    for at, path in enumerate(outputs):
+        if path.resolve() in [other.resolve() for other in outputs[:at]]:
+            raise ConfigError(f"{path} would be written twice.", hint="give each output a name of its own")
+        if path.exists() and Path(options["trace"]).exists() and path.samefile(options["trace"]):
+            raise ConfigError(f"{path} is the trace that is read.", hint="write to another file")
 
 
 def _filming(experiment: Experiment, path: Path | None, *, force: bool) -> Filming | None:

@@ -45,7 +45,7 @@ def _axes(command: Any) -> Any:
     "--attainment", default=0.99, show_default=True, type=Positive(most=1), help="Share that must keep them."
 )
 @click.option("--load", "load_rps", type=Positive(), metavar="RPS", help="Say how many GPUs this load needs.")
-@click.option("--price", type=Positive(zero=True), metavar="USD", help="Of one GPU for an hour.")
+@click.option("--price", type=Positive(most=1e6, zero=True), metavar="USD", help="Of one GPU for an hour.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="The first N requests of the trace.")
 @click.option(
     "--until", "until_s", type=Positive(most=1e12), metavar="S", help="Cut runs at this virtual time."

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from kvtui.cli.output import opened
 from kvtui.cli.traceoptions import trace_options
 
 if TYPE_CHECKING:
@@ -164,32 +161,10 @@ def _write(workload: Workload, target: str, *, to: str) -> None:
     from kvtui.traces.convert import convert as converted
     from kvtui.traces.convert import usage
 
-    with _opened(target) as stream:
+    with opened(target) as stream:
         lost = converted(workload, stream, to=to)
     click.echo(f"{len(workload):,} requests written to {target} ({to})", err=True)
     for sentence in lost:
         click.echo(f"  {sentence}", err=True)
     if command := usage(workload, to=to, path=target):
         click.echo(f"  replay: {command}", err=True)
-
-
-@contextmanager
-def _opened(target: str) -> Iterator[TextIO]:
-    from kvtui.errors import ConfigError
-
-    if target == "-":
-        yield sys.stdout
-        return
-    path = Path(target)
-    if path.exists():
-        raise ConfigError(f"{target} exists and is not overwritten", hint="choose another name or remove it")
-    try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "xt", encoding="utf-8") as stream:
-            yield stream
-    except OSError as error:
-        raise ConfigError(
-            f"{target} cannot be written: {error.strerror or error}", hint="check the path"
-        ) from None
-    except BaseException:
-        path.unlink(missing_ok=True)  # half a trace is worse than none
-        raise

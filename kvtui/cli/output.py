@@ -1,0 +1,33 @@
+"""Files that commands write: new ones only, and whole ones only."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+
+@contextmanager
+def opened(target: str) -> Iterator[TextIO]:
+    """A new text file, packed where it is named .gz, or standard output for "-"; gone after an error."""
+    from kvtui.errors import ConfigError
+
+    if target == "-":
+        yield sys.stdout
+        return
+    path = Path(target)
+    if path.exists():
+        raise ConfigError(f"{target} exists and is not overwritten", hint="choose another name or remove it")
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "xt", encoding="utf-8") as stream:
+            yield stream
+    except OSError as error:
+        raise ConfigError(
+            f"{target} cannot be written: {error.strerror or error}", hint="check the path"
+        ) from None
+    except BaseException:
+        path.unlink(missing_ok=True)  # half a file is worse than none
+        raise

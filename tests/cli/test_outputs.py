@@ -1,0 +1,60 @@
+"""Outputs and messages: nothing is lost, nothing half is left, nothing steers the terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kvtui import cli
+from tests.cli.run import complaint
+
+TRACE = "prompt_tokens,output_tokens\n" + "10,5\n" * 8
+ROW = {"id": "a", "arrival_step": 0, "prompt_tokens": 4, "output_tokens": 2}
+CONFIG = {"num_gpu_blocks": 9, "block_size": 4}
+
+
+@pytest.mark.parametrize("option", ["--record", "--export"])
+def test_the_trace_is_never_replaced(tmp_path: Path, option: str) -> None:
+    trace = tmp_path / "t.csv"
+    trace.write_text(TRACE)
+    said = complaint(str(trace), "--headless", option, f"{tmp_path}/../{tmp_path.name}/t.csv", "--force")
+    assert "is the trace that is read" in said
+    assert trace.read_text() == TRACE
+
+
+def test_no_file_is_written_twice(tmp_path: Path) -> None:
+    out = str(tmp_path / "out.csv")
+    assert "written twice" in complaint("chat", "--headless", "--record", out, "--export", out)
+    assert not Path(out).exists()
+
+
+@pytest.mark.parametrize(
+    ("config", "trace", "says"),
+    [
+        ("[]", ROW, "one JSON object"),
+        ("{}", ROW, "num_gpu_blocks"),
+        (json.dumps(CONFIG | {"block_size": "x"}), ROW, "block_size"),
+        (json.dumps(CONFIG | {"colour": 1}), ROW, "unknown option"),
+        (json.dumps(CONFIG), {"prompt": 1}, "no 'arrival_step'"),
+        (json.dumps(CONFIG), ROW | {"output_tokens": -1}, "no whole number"),
+        (json.dumps(CONFIG), 7, "no 'id'"),
+    ],
+)
+def test_decisions_tell_what_is_wrong_and_leave_nothing(
+    tmp_path: Path, config: str, trace: object, says: str
+) -> None:
+    (tmp_path / "c.json").write_text(config)
+    (tmp_path / "t.jsonl").write_text(json.dumps(trace))
+    out = tmp_path / "out.jsonl"
+    assert says in complaint("decisions", f"{tmp_path}/c.json", f"{tmp_path}/t.jsonl", "-o", str(out))
+    assert not out.exists()
+
+
+def test_control_characters_are_written_out(capsys: pytest.CaptureFixture[str]) -> None:
+    cli._complain("the server said \x1b]0;owned\x07 and " + "x" * 5000, None)
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert "\\x1b]0;owned" in said
+    assert len(said) < 1100
