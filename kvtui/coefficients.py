@@ -69,9 +69,16 @@ def engine(name: str) -> EngineProfile:
     known = engines()
     if name in known:
         return known[name]
-    if Path(name).suffix == ".json" or Path(name).is_file():
+    if engine_files(name):
         return _calibration(Path(name))
     raise ConfigError(f'unknown engine "{name}"', hint=f"{nearest(name, known)}, or a file of steptime --fit")
+
+
+def engine_files(name: str) -> tuple[Path, ...]:
+    """The calibration that `name` means, whether it is there or not; none for a profile of kvtui's own."""
+    file = Path(name)
+    told = name not in engines() and (file.suffix == ".json" or file.is_file())
+    return (file,) if told else ()
 
 
 def residuals() -> list[dict[str, Any]]:

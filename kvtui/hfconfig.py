@@ -14,7 +14,7 @@ from typing import Any
 from kvtui.catalogue import Experts, ModelSpec
 from kvtui.errors import ConfigError
 from kvtui.hflayers import kv_groups
-from kvtui.hfweights import parameters, stored, tied
+from kvtui.hfweights import INDEX, QUANTISATION, parameters, stored, tied
 
 Config = dict[str, Any]
 
@@ -50,13 +50,19 @@ def model_of(path: str | Path) -> ModelSpec:
 
     Raises ConfigError that names the file and the fields it lacks, or what of it is not understood.
     """
-    file = Path(path)
-    file = file / "config.json" if file.is_dir() else file
+    file = files_of(path)[0]
     config = _read(file)
     try:
         return _model(file, str(path), config)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, ZeroDivisionError) as error:
         raise ConfigError(f"{file} has a field of the wrong kind: {error}") from None
+
+
+def files_of(path: str | Path) -> tuple[Path, ...]:
+    """All that `model_of` reads, whether it is there or not; the `config.json` first."""
+    file = Path(path)
+    file = file / "config.json" if file.is_dir() else file
+    return file, file.with_name(QUANTISATION), file.with_name(INDEX)
 
 
 def _model(file: Path, id: str, config: Config) -> ModelSpec:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Config = dict[str, Any]
 
+QUANTISATION = "hf_quant_config.json"  # both lie beside the config.json
+INDEX = "model.safetensors.index.json"
 TORCH = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16", "float8_e4m3fn": "fp8"}
 # Bits of a weight with its share of the scales; embeddings stay in 16 bits.
 QUANTISED = {"int4": 4.25, "fp4": 4.5, "mxfp4": 4.25, "fp8": 8.0, "int8": 8.0}
@@ -91,13 +93,13 @@ def _attention(text: Config, shape: Shape) -> int:
 def stored(config: Config, text: Config, shape: Shape, total: int, file: Path) -> tuple[str, int | None]:
     """Type of the weights as published, and their bytes where they are not parameters x type."""
     quantised = config.get("quantization_config") or text.get("quantization_config")
-    dtype = _quantised(quantised or _beside(file.with_name("hf_quant_config.json")), file)
+    dtype = _quantised(quantised or _beside(file.with_name(QUANTISATION)), file)
     plain = str(config.get("torch_dtype") or config.get("dtype") or text.get("torch_dtype") or "bfloat16")
-    size = _indexed(file.with_name("model.safetensors.index.json"))
+    size = _indexed(file.with_name(INDEX))
     if size is None and text.get("hybrid_override_pattern"):
         raise ConfigError(
             f"{file}: the weights of layers of several kinds cannot be counted from it",
-            hint="put the model's model.safetensors.index.json beside it",
+            hint=f"put the model's {INDEX} beside it",
         )
     if dtype is None:
         return TORCH.get(plain.removeprefix("torch."), "bf16"), size

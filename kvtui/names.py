@@ -9,7 +9,7 @@ from pathlib import Path
 from kvtui import catalogue
 from kvtui.catalogue import GpuSpec, ModelSpec
 from kvtui.errors import ConfigError
-from kvtui.hfconfig import model_of
+from kvtui.hfconfig import files_of, model_of
 
 # What a name says beyond the shape: training, packaging, number format.
 _DECORATION = re.compile(
@@ -24,10 +24,16 @@ def model_named(name: str) -> ModelSpec:
 
     Raises ConfigError for one that the catalogue does not have, or a file that cannot be understood.
     """
-    if name.endswith(".json") or (Path(name) / "config.json").is_file():
+    if model_files(name):
         return model_of(name)
     found = _models().get(_plain(name))
     return found or catalogue.model(name)
+
+
+def model_files(name: str) -> tuple[Path, ...]:
+    """The files that tell the model `name`, whether they are there or not; none for one of the catalogue."""
+    told = name.endswith(".json") or (Path(name) / "config.json").is_file()
+    return files_of(name) if told else ()
 
 
 def gpu_named(name: str) -> GpuSpec:

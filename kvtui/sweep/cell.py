@@ -18,6 +18,7 @@ from kvtui.lanes import LaneSpec
 from kvtui.names import gpu_named, model_named
 from kvtui.predict import expected_error
 from kvtui.rules import NEWEST
+from kvtui.sweep.digests import check
 from kvtui.traces import load
 from kvtui.traces.synthetic import bundled, path_of
 from kvtui.traces.workload import Workload
@@ -38,7 +39,7 @@ class Slo:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """All that a run depends on, in plain values. The trace is a path that every worker can read."""
+    """All that a run depends on, in plain values. Paths are such that every worker can read them."""
 
     trace: str
     trace_sha256: str
@@ -59,6 +60,8 @@ class Cell:
     until_s: float | None = None
     price: float | None = None  # of one GPU for an hour
     slo: Slo = Slo()
+    model_sha256: str | None = None  # of the files that tell the model; None = out of the catalogue
+    engine_sha256: str | None = None  # of the calibration; None = a profile of kvtui's own
 
     @property
     def key(self) -> str:
@@ -85,12 +88,12 @@ def _workload(trace: str, limit: int | None, scale_rate: float | None) -> Worklo
 
 
 def experiment_of(cell: Cell) -> Experiment:
-    """The run that a cell stands for. Raises ConfigError where the trace is another one here."""
+    """The run that a cell stands for. Raises ConfigError where a file of it is another one here."""
     workload = _workload(cell.trace, cell.limit, cell.scale_rate)
     if workload.sha256 != cell.trace_sha256:
         raise ConfigError(f"{cell.trace} is another file here than where the sweep was started")
     lane = LaneSpec.parse(cell.manager, default=LaneSpec("", block_size=cell.block_size))
-    return Experiment(
+    experiment = Experiment(
         workload,
         model_named(cell.model),
         gpu_named(cell.gpu),
@@ -104,6 +107,8 @@ def experiment_of(cell: Cell) -> Experiment:
         vllm=cell.vllm,
         until_s=cell.until_s,
     )
+    check(cell)
+    return experiment
 
 
 def _figures(cell: Cell) -> Result:

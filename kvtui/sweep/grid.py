@@ -12,6 +12,7 @@ from typing import Any
 from kvtui.catalogue import nearest
 from kvtui.errors import ConfigError
 from kvtui.sweep.cell import Cell, Slo
+from kvtui.sweep.digests import sealed
 
 AXES = (
     *("model", "gpu", "tp", "manager", "block_size", "kv_dtype", "utilization", "max_num_seqs"),
@@ -39,7 +40,7 @@ def expand(fixed: Mapping[str, Any], axes: Mapping[str, Sequence[Any]]) -> list[
         Cell(**{**fixed, **dict(zip(names, values, strict=True))})
         for values in product(*(axes[name] for name in names))
     ]
-    return list(dict.fromkeys(cells))
+    return sealed(dict.fromkeys(cells))
 
 
 def values(name: str, text: str) -> tuple[Any, ...]:

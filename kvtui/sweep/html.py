@@ -172,9 +172,9 @@ def _errors(done: list[tuple[Cell, Result]]) -> str:
 def _settings(found: Answer, cell: Cell | None) -> str:
     if cell is None:
         return ""
-    shown = {
-        n: getattr(cell, n) for n in cell.__dataclass_fields__ if n not in (*found.varied, "slo", "price")
-    }
+    left = {*found.varied, *(f"{name}_sha256" for name in found.varied), "slo", "price"}
+    left |= {n for n in ("model_sha256", "engine_sha256") if getattr(cell, n) is None}
+    shown = {n: getattr(cell, n) for n in cell.__dataclass_fields__ if n not in left}
     shown |= {f"limit {n}": getattr(cell.slo, n) for n in cell.slo.__dataclass_fields__}
     prices = {f"price, {c.gpu}": r["price"] for c, r in found.cells if r.get("price")}
     shown |= {n: f"${p['usd_per_gpu_hour']:g} a GPU hour ({p['source']})" for n, p in prices.items()}
