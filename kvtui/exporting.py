@@ -22,7 +22,7 @@ def exhibit_of_recording(recording: Recording) -> Exhibit:
     """The last frames of a recording."""
     tracks = [track for track in recording.tracks if len(track)]
     lanes = [RecordedLane(track, len(track) - 1) for track in tracks]
-    return _exhibit(Heading(**recording.about["heading"]), lanes, report_of(recording))
+    return _exhibit(recording.heading, lanes, report_of(recording))
 
 
 def _exhibit(heading: Heading, lanes: Sequence[Lane | RecordedLane], report: Mapping[str, Any]) -> Exhibit:

@@ -45,7 +45,7 @@ class EventKind(StrEnum):
     COPIED = "copied"
     QUEUE = "queue"
     RESTARTED = "restarted"
-    # In the log of a frame again; last, so that older recordings keep their numbers:
+    # In the log of a frame again; behind the others, as the first recordings tell kinds by number only:
     SWAPPED = "swapped out"
 
 

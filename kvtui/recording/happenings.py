@@ -14,6 +14,7 @@ from kvtui.recording.packing import Planes, Shape, decode, encode
 
 _COLUMNS: Final = 6
 _SHAPES: Final = {name: Shape(np.int64) for name in ("events", "ops", "steps", "keys")}
+_KIND, _PASSED = 2, -1  # column of the kind, and the number of one that is not known here
 _ADMITTED: Final = KINDS.index(EventKind.ADMITTED)
 _NOTHING: Final[Planes] = {name: np.zeros(0, np.int64) for name in _SHAPES}
 
@@ -40,16 +41,18 @@ class Gains:
 
     def _keys(self, events: NDArray[np.int64], chronicle: Chronicle) -> Iterator[int]:
         """Of every request that is admitted for the first time: number, count and keys."""
-        for request in events[events[:, 2] == _ADMITTED, 3].tolist():
+        for request in events[events[:, _KIND] == _ADMITTED, 3].tolist():
             if request not in self._keyed and (keys := chronicle.keys(request)):
                 self._keyed.add(request)
                 yield from (request, len(keys), *keys)
 
 
 class Told:
-    """Builds a chronicle from the gains of its steps, in order."""
+    """Builds a chronicle from the gains of its steps, in order; `kinds` are those that their numbers stand
+    for, None = passed over."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Sequence[EventKind | None] = KINDS) -> None:
+        self._numbers = np.array([_PASSED if kind is None else KINDS.index(kind) for kind in kinds], np.int64)
         self._keys: dict[int, Sequence[int]] = {}
         self.chronicle = Chronicle(lambda request: self._keys.get(request, ()))
 
@@ -58,7 +61,7 @@ class Told:
         if not gains:
             return
         planes = decode(_NOTHING, gains, _SHAPES)
-        self.chronicle.events.extend(planes["events"].reshape(_COLUMNS, -1).T)
+        self.chronicle.events.extend(self._events(planes["events"].reshape(_COLUMNS, -1).T))
         self.chronicle.ops.extend(planes["ops"].reshape(_COLUMNS, -1).T)
         self.chronicle.steps.extend(planes["steps"].reshape(_COLUMNS, -1).T)
         keys, at = planes["keys"].tolist(), 0
@@ -66,6 +69,13 @@ class Told:
             request, count = keys[at : at + 2]
             self._keys[request] = keys[at + 2 : at + 2 + count]
             at += 2 + count
+
+    def _events(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The rows of known kinds, with the numbers that these have here."""
+        rows = rows.copy()
+        rows[:, _KIND] = self._numbers[rows[:, _KIND]]
+        known: NDArray[np.int64] = rows[rows[:, _KIND] != _PASSED]
+        return known
 
 
 def _flat(rows: NDArray[np.int64]) -> NDArray[np.int64]:

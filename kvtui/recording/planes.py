@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain
+from itertools import chain, islice
 from math import isnan
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtui.chronicle import KINDS
 from kvtui.frame import Cells, Counters, Event, EventKind, Frame, Percentiles, RunningRow, Split, WaitingRow
 from kvtui.recording.packing import Plane, Planes, Shape
 from kvtui.units import picoseconds, seconds
@@ -30,7 +31,6 @@ SHAPES: Final[dict[str, Shape]] = {
     "events": Shape(np.int64, _EVENT, _EVENT),  # oldest first
     "times": Shape(np.float64, 1, 1),  # of the events
 }
-KINDS: Final = tuple(EventKind)
 _PARTS: Final[dict[str, Any]] = {"Split": Split, "Percentiles": Percentiles}
 
 
@@ -87,15 +87,23 @@ class Place:
     done: bool
 
 
-def frame_of(planes: Planes, place: Place, names: Sequence[str], *, rows: int, events: int) -> Frame:
-    """The frame, its lists cut; `names` says what the numbers of the counters are."""
-    counters = dict(zip(names, planes["counters"].tolist(), strict=True))
+@dataclass(frozen=True)
+class Code:
+    """What numbers of a file stand for: those of the counters, and the kinds of events."""
+
+    counters: Sequence[str]
+    kinds: Sequence[EventKind | None]  # None = one that is not known here, and passed over
+
+
+def frame_of(planes: Planes, place: Place, code: Code, *, rows: int, events: int) -> Frame:
+    """The frame, its lists cut."""
+    counters = dict(zip(code.counters, planes["counters"].tolist(), strict=True))
     filled, *point = planes["last"].tolist()
     history = planes["history"].tolist()
     batch = [(time, int(value)) for time, value in zip(history[::2], history[1::2], strict=True)]
     if point:
         batch.append((point[0], int(point[1])))
-    newest = slice(None, -events - 1, -1)
+    newest = _events(_table(planes["events"], _EVENT)[::-1], planes["times"][::-1], code.kinds)
     return Frame(
         step=place.step,
         time_s=seconds(place.now_ps),
@@ -104,7 +112,7 @@ def frame_of(planes: Planes, place: Place, names: Sequence[str], *, rows: int, e
         cells=Cells(planes["state"], planes["owner"], planes["stored"], planes["refs"]),
         waiting=tuple(_waiting(planes["waiting"], rows, place.now_ps)),
         running=tuple(RunningRow(*row) for row in _table(planes["running"], _RUNNING)[:rows].tolist()),
-        events=tuple(_events(_table(planes["events"], _EVENT)[newest], planes["times"][newest])),
+        events=tuple(islice(newest, events)),
         batch=tuple(batch),
         mean_filled=filled,
         copied=tuple(planes["copied"].tolist()),
@@ -158,6 +166,7 @@ def _waiting(plane: Plane, rows: int, now_ps: int) -> Iterable[WaitingRow]:
         yield WaitingRow(request, tokens, seconds(now_ps - arrival), bool(preempted))
 
 
-def _events(rows: NDArray[np.int64], times: Plane) -> Iterable[Event]:
-    for (step, kind, request, a, b), time_s in zip(rows.tolist(), times.tolist(), strict=True):
-        yield Event(time_s, step, KINDS[kind], request, a, b)
+def _events(rows: NDArray[np.int64], times: Plane, kinds: Sequence[EventKind | None]) -> Iterable[Event]:
+    for (step, number, request, a, b), time_s in zip(rows.tolist(), times.tolist(), strict=True):
+        if (kind := kinds[number]) is not None:
+            yield Event(time_s, step, kind, request, a, b)

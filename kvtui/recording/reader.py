@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 from kvtui.chronicle import Chronicle
 from kvtui.errors import RecordingError
 from kvtui.frame import Frame, LaneInfo
+from kvtui.heading import Heading
 from kvtui.recording.happenings import Told
+from kvtui.recording.names import described, kinds_of
 from kvtui.recording.packing import Planes, decode
 from kvtui.recording.pieces import HEAD, Kind, Piece, pieces
-from kvtui.recording.planes import SHAPES, Place, frame_of
+from kvtui.recording.planes import SHAPES, Code, Place, frame_of
 
 
 class Recording:
@@ -45,11 +47,30 @@ class Recording:
             case Kind.REPORT:
                 self.report = self._json(piece)
             case Kind.LANE:
-                info = LaneInfo(**self._json(piece))
-                self.tracks.append(Track(self._data, info, self.about["counters"]))
+                info = described(LaneInfo, self._json(piece), self.path)
+                self.tracks.append(Track(self._data, info, self._code))
             case Kind.KEYFRAME | Kind.DELTA:
                 self.tracks[piece.track].take(piece)
                 self.report = None  # it was told before this frame
+
+    @cached_property
+    def _code(self) -> Code:
+        return Code(self.told("counters"), kinds_of(self.about.get("events")))
+
+    @property
+    def heading(self) -> Heading:
+        """What is recorded, in a few words."""
+        return described(Heading, self.told("heading"), self.path)
+
+    def told(self, name: str) -> Any:
+        """Something that every recording says at its start.
+
+        Raises:
+            RecordingError: this one does not.
+        """
+        if name not in self.about:
+            raise RecordingError(f"{self.path} does not tell its {name}", hint="use the kvtui that made it")
+        return self.about[name]
 
     def _json(self, piece: Piece) -> dict[str, Any]:
         text = zlib.decompress(self._data[piece.start : piece.start + piece.size])
@@ -69,10 +90,10 @@ class _Known(NamedTuple):
 class Track:
     """The frames of one lane, by number from 0 on."""
 
-    def __init__(self, data: memoryview, info: LaneInfo, names: list[str]) -> None:
+    def __init__(self, data: memoryview, info: LaneInfo, code: Code) -> None:
         self.info = info
         self._data = data
-        self._names = names
+        self._code = code
         self._pieces: list[Piece] = []
         self._keys: list[int] = []  # numbers of the keyframes
         self._known: _Known | None = None
@@ -105,12 +126,12 @@ class Track:
         known = self._read(index)
         piece = self._pieces[index]
         place = Place(piece.step, piece.now_ps, known.done)
-        return frame_of(known.planes, place, self._names, rows=rows, events=events)
+        return frame_of(known.planes, place, self._code, rows=rows, events=events)
 
     @cached_property
     def chronicle(self) -> Chronicle:
         """Everything that happened, over all frames."""
-        told = Told()
+        told = Told(self._code.kinds)
         for piece in self._pieces:
             if piece.kind == Kind.KEYFRAME:
                 stream = zlib.decompressobj()

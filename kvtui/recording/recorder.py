@@ -15,6 +15,7 @@ from kvtui.errors import RecordingError
 from kvtui.frame import Frame, LaneInfo
 from kvtui.recording import pieces
 from kvtui.recording.happenings import Gains
+from kvtui.recording.names import kind_names
 from kvtui.recording.packing import Planes, encode
 from kvtui.recording.pieces import HEAD, Kind
 from kvtui.recording.planes import SHAPES, Writer, counter_names
@@ -66,7 +67,7 @@ class Recorder:
             raise _unwritable(path, error) from None
         self._tracks: list[_Track] = []
         self._write(pieces.opening())
-        self._json(Kind.ABOUT, {**about, "counters": counter_names()})
+        self._json(Kind.ABOUT, {**about, "counters": counter_names(), "events": kind_names()})
 
     def add(self, info: LaneInfo) -> int:
         """A lane; gives the number of its track. Lanes may be added at any time."""

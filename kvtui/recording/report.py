@@ -23,7 +23,7 @@ def report_of(recording: Recording) -> dict[str, Any]:
     null what frames do not tell."""
     if recording.report is not None:
         return recording.report
-    blank = recording.about["report"]
+    blank = recording.told("report")
     lanes = [_lane(lane, track) for lane, track in zip(blank["lanes"], recording.tracks, strict=False)]
     told = blank["verdict"] if blank["trace"] is None else verdict(lanes)  # of servers there is none
     return {**blank, "lanes": lanes, "verdict": told}

@@ -126,7 +126,7 @@ class Replay(_Past):
     experiment: Experiment | None = None
 
     def __init__(self, recording: Recording) -> None:
-        self.heading = Heading(**recording.about["heading"])
+        self.heading = recording.heading
         self._recording = recording
 
     def cast(self) -> Cast:
