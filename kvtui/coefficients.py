@@ -106,7 +106,7 @@ def _calibration(path: Path) -> EngineProfile:
                 f"{path} is no calibration", hint="kvtui steptime --fit TABLE -o FILE makes one"
             )
         profile = EngineProfile(**{key: float(value) for key, value in data["profile"].items()})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read as a calibration: {error}") from None
     if not all(0 <= value < 1e9 for value in asdict(profile).values()) or not profile.gemm_compute:
         raise ConfigError(f"{path}: a calibration has positive numbers")

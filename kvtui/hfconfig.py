@@ -30,6 +30,8 @@ POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_lengt
 EXPERTS = ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts")
 TOP_K = ("num_experts_per_tok", "experts_per_token", "moe_top_k", "moe_topk", "num_experts_per_token")
 UNBOUNDED = 1 << 20  # positions where the file sets no limit
+MOST_LAYERS = 100_000  # each is an entry of a list
+MOST = 10**12  # of anything else: far beyond every model, and well within a float
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def model_of(path: str | Path) -> ModelSpec:
     config = _read(file)
     try:
         return _model(file, str(path), config)
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError, ZeroDivisionError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ConfigError(f"{file} has a field of the wrong kind: {error}") from None
 
 
@@ -98,17 +100,20 @@ def _model(file: Path, id: str, config: Config) -> ModelSpec:
     )
 
 
-def first(config: Config, names: tuple[str, ...]) -> int | None:
-    """The first of these fields that holds a positive whole number."""
+def first(config: Config, names: tuple[str, ...], *, most: int = MOST, zero: bool = False) -> int | None:
+    """The first of these fields that the file has, a whole number from 1 to `most`.
+
+    null counts as absent, and with `zero` so does 0. Raises ValueError for any other value: taken as absent
+    it would give a wrong size.
+    """
     for name in names:
         value = config.get(name)
-        if (
-            isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and value == int(value)
-            and value > 0
-        ):
-            return int(value)
+        if value is None or (zero and value == 0):
+            continue
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 < value <= most or value != int(value):
+            raise ValueError(f"{name} is {str(value)[:40]}, not a whole number from 1 to {most:,}")
+        return int(value)
     return None
 
 
@@ -117,8 +122,8 @@ def _read(file: Path) -> Config:
         config = json.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    except ValueError as error:
-        raise ConfigError(f"{file} is not JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file} is not JSON that can be read: {error}") from None
     if not isinstance(config, dict):
         raise ConfigError(f"{file} holds no object", hint="the config.json of a model is wanted")
     return config
@@ -134,9 +139,9 @@ def _language(config: Config) -> Config:
 
 
 def _shape(text: Config, file: Path) -> Shape:
-    found = {name: first(text, names) for name, names in NAMES.items()}
+    most = {"layers": MOST_LAYERS}
+    found = {name: first(text, names, most=most.get(name, MOST)) for name, names in NAMES.items()}
     missing = [NAMES[name][0] for name, value in found.items() if value is None]
-    intermediate = first(text, INTERMEDIATE)
     if missing:
         kind = text.get("model_type") or "a model of unknown type"
         raise ConfigError(
@@ -148,11 +153,20 @@ def _shape(text: Config, file: Path) -> Shape:
     if text.get("multi_query") and not text.get("new_decoder_architecture"):
         kv_heads = first(text, ("multi_query_group_num",)) or 1
     head_dim = first(text, ("head_dim", "kv_channels", "attention_head_dim")) or hidden // heads
-    return Shape(layers, hidden, heads, kv_heads, head_dim, intermediate or 4 * hidden, vocab)
+    intermediate = first(_same_in_all(text, layers), INTERMEDIATE) or 4 * hidden
+    return Shape(layers, hidden, heads, kv_heads, head_dim, intermediate, vocab)
+
+
+def _same_in_all(text: Config, layers: int) -> Config:
+    """With one intermediate_size where the file lists the same one layer by layer (Gemma 3n)."""
+    listed = text.get("intermediate_size")
+    if isinstance(listed, list) and len(listed) == layers > 1 and listed.count(listed[0]) == layers:
+        return text | {"intermediate_size": listed[0]}
+    return text
 
 
 def _experts(text: Config) -> Experts | None:
-    count, top = first(text, EXPERTS), first(text, TOP_K)
+    count, top = first(text, EXPERTS, zero=True), first(text, TOP_K, zero=True)
     if not count or count < 2:
         return None
     return Experts(count, min(top or 1, count), first(text, ("moe_intermediate_size", "intermediate_size")))

@@ -16,7 +16,10 @@ Config = dict[str, Any]
 
 QUANTISATION = "hf_quant_config.json"  # both lie beside the config.json
 INDEX = "model.safetensors.index.json"
-TORCH = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16", "float8_e4m3fn": "fp8"}
+TORCH = {
+    **{"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"},
+    "float8_e4m3fn": "fp8",
+}
 # Bits of a weight with its share of the scales; embeddings stay in 16 bits.
 QUANTISED = {"int4": 4.25, "fp4": 4.5, "mxfp4": 4.25, "fp8": 8.0, "int8": 8.0}
 UNGATED = (
@@ -94,7 +97,7 @@ def stored(config: Config, text: Config, shape: Shape, total: int, file: Path) -
     """Type of the weights as published, and their bytes where they are not parameters x type."""
     quantised = config.get("quantization_config") or text.get("quantization_config")
     dtype = _quantised(quantised or _beside(file.with_name(QUANTISATION)), file)
-    plain = str(config.get("torch_dtype") or config.get("dtype") or text.get("torch_dtype") or "bfloat16")
+    plain = _plain(config, text)
     size = _indexed(file.with_name(INDEX))
     if size is None and text.get("hybrid_override_pattern"):
         raise ConfigError(
@@ -102,15 +105,29 @@ def stored(config: Config, text: Config, shape: Shape, total: int, file: Path) -
             hint=f"put the model's {INDEX} beside it",
         )
     if dtype is None:
-        return TORCH.get(plain.removeprefix("torch."), "bf16"), size
+        return plain, size
     embedding = embeddings(config, text, shape)
     return dtype, size or int((total - embedding) * QUANTISED[dtype] / 8) + 2 * embedding
+
+
+def _plain(config: Config, text: Config) -> str:
+    """The type that the file says its weights have. Raises ValueError for an unknown one."""
+    for part in (config, text):
+        for field in ("torch_dtype", "dtype"):
+            value = part.get(field)
+            if value is None:
+                continue
+            name = str(value).removeprefix("torch.")
+            if name not in TORCH:
+                raise ValueError(f"{field} is {name[:40]}, not one of {', '.join(TORCH)}")
+            return TORCH[name]
+    return "bf16"
 
 
 def _indexed(file: Path) -> int | None:
     try:
         size = json.loads(file.read_text("utf-8"))["metadata"]["total_size"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return int(size) if isinstance(size, int | float) and size > 0 else None
 
@@ -119,7 +136,7 @@ def _beside(file: Path) -> Any:
     """The quantisation that NVIDIA's ModelOpt writes into a file of its own."""
     try:
         return json.loads(file.read_text("utf-8")).get("quantization")
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None
 
 

@@ -148,7 +148,7 @@ def _terms(
     context = _COMMUNICATION_BYTES if tp > 1 else _CONTEXT_BYTES
     terms = (
         Term("memory it may use", requested, f"{utilization:g} of what the driver of a {gpu.label} reports"),
-        Term("weights", -weights, "parameters of the catalogue"),
+        Term("weights", -weights, _whose_parameters(model)),
         Term("rotary table", -rotary, "positions x head size"),
         Term("activations", -_activations(model, limits), f"estimated for {limits.tokens:,} tokens a step"),
         Term("context and libraries", -context, "as seen in logs"),
@@ -156,6 +156,11 @@ def _terms(
     if not graphs_count:
         return terms
     return (*terms, Term("CUDA graphs", -graphs, "estimated from the number of layers"))
+
+
+def _whose_parameters(model: ModelSpec) -> str:
+    # the catalogue dates its models, a config.json does not
+    return f"parameters of {'the catalogue' if model.released else 'its own config.json'}"
 
 
 def _activations(model: ModelSpec, limits: BatchLimits) -> int:

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtui.catalogue import KvGroup, model
+from kvtui.catalogue import KvGroup, ModelSpec, gpu, model
 from kvtui.errors import ConfigError
 from kvtui.hfconfig import model_of
 from kvtui.kvtypes import KV_TYPES, element_bytes, kv_type, token_bytes
+from kvtui.sizing import pool
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama",
@@ -255,3 +256,56 @@ def test_a_matrix_that_is_both_embeddings_counts_once(
 )
 def test_a_class_that_ties_needs_no_word_of_the_file(tmp_path: Path, kind: str) -> None:
     assert model_of(written(tmp_path, LLAMA | {"model_type": kind})).tied
+
+
+FIELDS = ("num_key_value_heads", "head_dim", "intermediate_size", "max_position_embeddings")
+
+
+@pytest.mark.parametrize("field", [*FIELDS, "num_hidden_layers", "hidden_size"])
+@pytest.mark.parametrize("value", [-1, "x", 0, [1], {}, True, 1.5, float("inf"), float("nan"), 10**30, 1e30])
+def test_a_field_that_is_there_and_makes_no_sense_is_refused_by_name(
+    tmp_path: Path, field: str, value: Any
+) -> None:
+    with pytest.raises(ConfigError, match=f"wrong kind: {field} is "):
+        model_of(written(tmp_path, LLAMA | {field: value}))
+
+
+@pytest.mark.parametrize("value", ["x", 0, [], True])
+def test_a_type_of_weights_that_nobody_knows_is_refused(tmp_path: Path, value: Any) -> None:
+    with pytest.raises(ConfigError, match="torch_dtype is "):
+        model_of(written(tmp_path, LLAMA | {"torch_dtype": value}))
+
+
+def test_null_and_no_experts_are_as_if_absent(tmp_path: Path) -> None:
+    absent = {name: value for name, value in LLAMA.items() if name not in ("torch_dtype", *FIELDS)}
+    nothing = dict.fromkeys((*FIELDS, "torch_dtype"), None) | {"num_experts": 0}
+    assert model_of(written(tmp_path, absent | nothing)) == model_of(written(tmp_path, absent))
+
+
+def test_sizes_listed_layer_by_layer_count_where_they_are_the_same(tmp_path: Path) -> None:
+    listed = LLAMA | {"intermediate_size": [14336] * 32}
+    assert model_of(written(tmp_path, listed)) == model_of(written(tmp_path, LLAMA))
+    with pytest.raises(ConfigError, match="intermediate_size is "):
+        model_of(written(tmp_path, listed | {"intermediate_size": [14336] * 31 + [1]}))
+
+
+def test_a_billion_layers_are_refused_before_they_are_listed(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match="num_hidden_layers is 1000000000, not a whole number from 1 to 100"
+    ):
+        model_of(written(tmp_path, LLAMA | {"num_hidden_layers": 10**9}))
+
+
+def test_json_nested_too_deep_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text('{"a":' + "[" * 100_000 + "]" * 100_000 + "}")
+    with pytest.raises(ConfigError, match="is not JSON that can be read"):
+        model_of(file)
+
+
+def test_own_weights_are_not_called_the_catalogues(tmp_path: Path) -> None:
+    def words(spec: ModelSpec) -> list[str]:
+        return [term.how for term in pool(spec, gpu("h100-sxm")).terms if term.name == "weights"]
+
+    assert words(model_of(written(tmp_path, LLAMA))) == ["parameters of its own config.json"]
+    assert words(model("llama-3.1-8b")) == ["parameters of the catalogue"]
