@@ -35,7 +35,7 @@ def test_a_stream_cut_anywhere_is_passed_on_whole_but_for_the_usage(cuts: list[i
     passed += stream.end()
     assert passed == b"".join([*CHAT[:3], CHAT[4]])
     assert stream.usage == Usage(40, 2, 16)
-    assert stream.chunks == 3
+    assert stream.chunks == 2
 
 
 def test_the_first_token_is_not_the_opening_of_the_answer() -> None:
@@ -44,6 +44,38 @@ def test_the_first_token_is_not_the_opening_of_the_answer() -> None:
     assert not stream.began
     stream.take(CHAT[1])
     assert stream.began
+
+
+@pytest.mark.parametrize(
+    ("delta", "began"),
+    [
+        ({"role": "assistant", "content": None}, False),
+        ({"role": "assistant", "content": None, "reasoning_content": None, "tool_calls": []}, False),
+        ({"content": None, "reasoning_content": "Hm"}, True),
+        ({"content": None, "tool_calls": [{"index": 0, "function": {"name": "f"}}]}, True),
+        ({"content": ""}, False),
+        ({"content": "Hi"}, True),
+    ],
+)
+def test_the_first_token_is_the_first_thing_generated(delta: dict[str, object], began: bool) -> None:
+    stream = Stream(hide_usage=False)
+    stream.take(b"data: " + json.dumps({"choices": [{"delta": delta}]}).encode() + b"\n\n")
+    assert (stream.began, stream.chunks) == (began, int(began))
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_only_deltas_are_tokens_of_a_response(separators: tuple[str, str]) -> None:
+    usage = {"input_tokens": 5, "output_tokens": 2}
+    kinds = ["created", "in_progress", "output_item.added", "output_text.delta", "output_text.delta"]
+    began = []
+    stream = Stream(hide_usage=False)
+    for kind in [*kinds, "output_text.done", "completed"]:
+        event = {"type": f"response.{kind}", "response": {"usage": usage if kind == "completed" else None}}
+        data = json.dumps(event, separators=separators)
+        stream.take(f"event: response.{kind}\ndata: {data}\n\n".encode())
+        began.append(stream.began)
+    assert began == [False] * 3 + [True] * 4
+    assert (stream.chunks, stream.usage) == (2, Usage(5, 2, None))
 
 
 def test_a_usage_that_the_client_asked_for_is_passed_on() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 MOST: Final = 16 << 20  # bytes of an answer that is not streamed, or of one event, that are looked at
 _DATA: Final = b"data:"
-_NOTHING_YET: Final = (b'"content":""', b'"content": ""')  # the opening of a chat's answer
+_TYPE: Final = re.compile(rb'"type"\s*:\s*"response\.([\w.]+)"')  # of an event of the Responses API
 
 
 class Usage(NamedTuple):
@@ -65,7 +66,7 @@ class Stream:
 
     def __init__(self, *, hide_usage: bool) -> None:
         self.usage: Usage | None = None
-        self.chunks = 0  # events with a part of the answer
+        self.chunks = 0  # events with a part of the answer, from the first token on
         self.began = False  # whether a token has come
         self._hide = hide_usage
         self._rest = b""
@@ -100,9 +101,34 @@ class Stream:
             self.usage = usage_of(value) or self.usage
             alone = isinstance(value, dict) and value.get("choices") == [] and self.usage is not None
         if not alone:
-            self.chunks += 1
-            self.began = self.began or not any(opening in event for opening in _NOTHING_YET)
+            self._count(event[at + len(_DATA) :])
         return alone
+
+    def _count(self, data: bytes) -> None:
+        """Only deltas have tokens in the Responses API; elsewhere every event from the first token on."""
+        if kind := _TYPE.search(data):
+            token = kind[1].endswith(b"delta")
+            self.began |= token
+        else:
+            token = self.began = self.began or _generated(_json(data))
+        self.chunks += token
+
+
+def _generated(event: object) -> bool:
+    """Whether something was generated: the opening of a chat's answer has a role and no content."""
+    if not isinstance(event, dict):
+        return True
+    choices = event.get("choices")
+    if not isinstance(choices, list):
+        return "error" not in event
+    return any(_has_token(choice) for choice in choices if isinstance(choice, dict))
+
+
+def _has_token(choice: dict[str, Any]) -> bool:
+    delta = choice.get("delta")
+    if not isinstance(delta, dict):
+        return True
+    return any(value for key, value in delta.items() if key != "role")
 
 
 def _split(data: bytes) -> list[bytes]:
