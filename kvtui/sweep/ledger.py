@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -34,9 +35,15 @@ class Ledger:
         """Take cells of that status as not done."""
         self.results = {key: r for key, r in self.results.items() if r["status"] != status}
 
+    def open(self) -> None:
+        """Make sure that the file can be written. Raises ConfigError."""
+        if self._path and self._file is None:
+            self._file = self._open(self._path)
+
     def close(self) -> None:
         if self._file:
-            self._file.close()
+            with suppress(OSError):  # every line was flushed when it was written, or that was reported
+                self._file.close()
 
     def _read(self, path: Path) -> None:
         lines = path.read_text("utf-8", errors="replace").splitlines()
@@ -52,12 +59,17 @@ class Ledger:
                 )
 
     def _write(self, entry: dict[str, Any]) -> None:
-        if self._path is None:
-            return
+        self.open()
         if self._file is None:
-            self._file = self._open(self._path)
-        self._file.write(json.dumps(entry, separators=(",", ":")) + "\n")
-        self._file.flush()
+            return
+        try:
+            self._file.write(json.dumps(entry, separators=(",", ":")) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise ConfigError(
+                f"{self._path} cannot be written: {error.strerror}",
+                hint="the same command goes on from what is in it",
+            ) from None
 
     def _open(self, path: Path) -> IO[str]:
         try:

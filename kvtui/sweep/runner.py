@@ -74,6 +74,8 @@ class Runner:
         waiting = deque(cell for cell in cells if cell.key not in self._ledger.results)
         free = deque(slot for pool in self._pools for slot in pool.slots)
         try:
+            if waiting:
+                self._ledger.open()  # what cannot be kept is not computed
             while waiting or self._suspects or self._in_flight:
                 self._start(waiting, free)
                 finished, _ = wait(self._in_flight, return_when=FIRST_COMPLETED)
@@ -116,17 +118,22 @@ class Runner:
         cell, slot = self._in_flight.pop(future)
         free.append(slot)
         try:
-            self._finish(cell, future.result())
+            result = future.result()
         except Exception as error:
-            shared = any(other.pool is slot.pool for _, other in self._in_flight.values())
-            deaths = self._deaths[cell.key] = self._deaths.get(cell.key, 0) + 1
-            if not shared:
-                slot.pool.renew()
-            if deaths >= ATTEMPTS and not shared:
-                reason = f"its worker died {ATTEMPTS} times: {type(error).__name__}"
-                self._finish(cell, {"status": "failed", "reason": reason})
-            else:
-                self._suspects.append(cell)
+            self._died(cell, slot, error)
+        else:
+            self._finish(cell, result)
+
+    def _died(self, cell: Cell, slot: Slot, error: Exception) -> None:
+        shared = any(other.pool is slot.pool for _, other in self._in_flight.values())
+        deaths = self._deaths[cell.key] = self._deaths.get(cell.key, 0) + 1
+        if not shared:
+            slot.pool.renew()
+        if deaths >= ATTEMPTS and not shared:
+            reason = f"its worker died {ATTEMPTS} times: {type(error).__name__}"
+            self._finish(cell, {"status": "failed", "reason": reason})
+        else:
+            self._suspects.append(cell)
 
     def _finish(self, cell: Cell, result: Result) -> None:
         self._ledger.add(cell, result)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 from collections.abc import Callable
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kvtui.errors import ConfigError
+from kvtui.sweep.cell import Cell, Result
 from kvtui.sweep.ledger import Ledger
 from kvtui.sweep.pools import dask, local
 from kvtui.sweep.runner import Pool, Runner
@@ -80,6 +83,48 @@ def test_a_ledger_is_not_any_file(tmp_path: Path) -> None:
         Ledger(str(path))
     with pytest.raises(ConfigError, match="cannot be written"):
         Ledger(str(tmp_path / "none" / "x")).add(cell(), {"status": "done"})
+
+
+def test_a_ledger_that_cannot_be_written_is_told_before_the_first_cell(tmp_path: Path) -> None:
+    ran: list[int] = []
+
+    def work(cell: Cell) -> Result:
+        ran.append(cell.block_size)
+        return plain(cell)
+
+    ledger = Ledger(str(tmp_path / "none" / "ledger.jsonl"))
+    with pytest.raises(ConfigError, match="cannot be written"):
+        Runner([Pool(lambda: ThreadPoolExecutor(1))], ledger, work=work).run(CELLS)
+    assert ran == []
+
+
+def test_a_ledger_that_fails_on_the_way_is_no_dead_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full after two cells: that is what is said, and the two are kept."""
+    path = str(tmp_path / "ledger.jsonl")
+    ledger, write = Ledger(path), io.TextIOWrapper.write
+
+    class Full(io.TextIOWrapper):
+        def write(self, text: str) -> int:
+            if len(ledger.results) > 2:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return write(self, text)
+
+    monkeypatch.setattr("kvtui.sweep.ledger.io.TextIOWrapper", Full)
+    with pytest.raises(ConfigError, match="cannot be written: No space left"):
+        Runner([Pool(lambda: ThreadPoolExecutor(1))], ledger, work=plain).run(CELLS)
+    assert numbers(Ledger(path)) == [1, 2]
+
+
+def test_a_ledger_with_everything_need_not_be_writable(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    Runner([Pool(lambda: ThreadPoolExecutor(1))], Ledger(str(path)), work=plain).run(CELLS)
+    ledger = Ledger(str(path))
+    path.rename(tmp_path / "moved")
+    path.mkdir()
+    Runner([Pool(lambda: ThreadPoolExecutor(1))], ledger, work=plain).run(CELLS)
+    assert numbers(ledger) == list(range(1, 9))
 
 
 def test_failed_cells_can_be_forgotten(tmp_path: Path) -> None:
