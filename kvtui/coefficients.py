@@ -108,6 +108,10 @@ def _calibration(path: Path) -> EngineProfile:
         profile = EngineProfile(**{key: float(value) for key, value in data["profile"].items()})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read as a calibration: {error}") from None
-    if not all(0 <= value < 1e9 for value in asdict(profile).values()) or not profile.gemm_compute:
-        raise ConfigError(f"{path}: a calibration has positive numbers")
+    for name, value in asdict(profile).items():
+        if not 0 < value < 1e9:
+            raise ConfigError(
+                f"{path}: {name} is {value:g}, and a calibration has numbers above 0 and below 1e9",
+                hint="kvtui steptime --fit TABLE -o FILE makes one",
+            )
     return profile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kvtui.benchmark import closed_loop
 from kvtui.calibration import calibrate, fit, log_errors
 from kvtui.catalogue import gpu, model
-from kvtui.coefficients import engine, engines, residuals
+from kvtui.coefficients import calibration_text, engine, engines, residuals
 from kvtui.errors import ConfigError, TraceError
 from kvtui.names import gpu_named, model_named
 from kvtui.roofline import LinearCost, RooflineCost
@@ -237,9 +237,18 @@ def test_a_fit_without_rows_stays_where_it_is() -> None:
     assert fit(start, ["base_us"], lambda _: []).base_us == pytest.approx(start.base_us, rel=1e-3)
 
 
-def test_a_calibration_file_is_an_engine(tmp_path: Path) -> None:
-    from kvtui.coefficients import calibration_text
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", list(asdict(engines()["vllm"])))
+def test_a_calibration_that_nothing_can_be_divided_by_is_refused(
+    tmp_path: Path, name: str, value: float
+) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(calibration_text(replace(engines()["vllm"], **{name: value}), {}))
+    with pytest.raises(ConfigError, match=rf"mine\.json: {name} is "):
+        engine(str(path))
 
+
+def test_a_calibration_file_is_an_engine(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(calibration_text(engines()["trtllm"], {"table": "t"}))
     assert engine(str(path)) == engines()["trtllm"]
