@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 from collections.abc import AsyncIterator
@@ -34,6 +35,7 @@ class Upstream:
         self.hung_up = 0
         self.break_after: int | None = None
         self.streaming = 0
+        self.complains = False
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.headers.append(dict(request.headers))
@@ -43,7 +45,7 @@ class Upstream:
         self.asked.append(body)
         tokens = body.get("max_tokens", 3)
         usage = {"prompt_tokens": 40, "completion_tokens": tokens}
-        if body.get("max_tokens") == 0:
+        if body.get("max_tokens") == 0 or self.complains:
             return web.json_response({"error": {"message": "no"}}, status=400)
         if not body.get("stream"):
             return web.json_response({"choices": [{"text": "secret answer"}], "usage": usage})
@@ -272,3 +274,33 @@ async def test_an_older_trace_is_replaced_once_there_is_a_port(tmp_path: Path) -
             await answer.read()
         assert len(await world.rows(1)) == 1
     assert load(str(world.path)).prompt.tolist() == [40]
+
+
+async def test_a_packed_request_arrives_unpacked_and_says_so(tmp_path: Path) -> None:
+    body = gzip.compress(json.dumps({"model": "m", "prompt": "Hello"}).encode())
+    headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+    async with recording(tmp_path) as world:
+        async with world.session.post(f"{world.url}/v1/completions", data=body, headers=headers) as answer:
+            assert answer.status == 200
+        (row,) = await world.rows(1)
+    assert world.upstream.asked == [{"model": "m", "prompt": "Hello"}]
+    assert "Content-Encoding" not in world.upstream.headers[0]
+    assert row["prompt"] == 40
+
+
+@pytest.mark.parametrize("options", ["all", [1], 7])
+async def test_options_that_are_none_are_left_to_the_server(tmp_path: Path, options: object) -> None:
+    async with recording(tmp_path) as world:
+        world.upstream.complains = True
+        async with world.post(stream=True, stream_options=options) as answer:
+            assert answer.status == 400
+    assert world.upstream.asked[0]["stream_options"] == options
+
+
+async def test_what_is_about_one_connection_goes_no_further(tmp_path: Path) -> None:
+    headers = {"Connection": "keep-alive, X-Hop", "X-Hop": "1", "X-Far": "2"}
+    async with recording(tmp_path) as world:
+        answer = await world.session.get(f"{world.url}/v1/models", headers=headers)
+        assert answer.status == 200
+    assert "X-Hop" not in world.upstream.headers[0]
+    assert world.upstream.headers[0]["X-Far"] == "2"

@@ -104,8 +104,9 @@ class Proxy:
     ) -> web.StreamResponse:
         aiohttp, web = _aiohttp()
         assert self._session is not None
-        # What is packed cannot be looked at.
-        headers = [*_kept(request.headers), ("Accept-Encoding", "identity")]
+        # What is packed cannot be looked at: the body was unpacked here, and the answer is to come unpacked.
+        kept = [(name, value) for name, value in _kept(request.headers) if name.lower() != "content-encoding"]
+        headers = [*kept, ("Accept-Encoding", "identity")]
         url = f"{self._upstream}{request.rel_url.raw_path_qs}"
         try:
             reply = await self._session.request(
@@ -159,15 +160,19 @@ def _fields(body: bytes) -> dict[str, Any] | None:
 
 
 def _keeps_usage_back(path: str, fields: Mapping[str, Any]) -> bool:
-    """Whether the answer to a request would come without its usage."""
-    options = fields.get("stream_options")
-    asked = isinstance(options, dict) and bool(options.get("include_usage"))
+    """Whether the answer to a request would come without its usage. Options that are none are passed on as
+    they are, for the server to complain."""
+    options = fields.get("stream_options") or {}
+    asked = not isinstance(options, dict) or bool(options.get("include_usage"))
     return bool(fields.get("stream")) and not asked and not path.endswith("/responses")
 
 
 def _kept(headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Headers to pass on, repeated ones too."""
-    return [(name, value) for name, value in headers.items() if name.lower() not in _HOP]
+    """Headers to pass on, repeated ones too; not those that are about one connection."""
+    items = list(headers.items())
+    named = [value.lower().split(",") for name, value in items if name.lower() == "connection"]
+    dropped = _HOP | {each.strip() for names in named for each in names}
+    return [(name, value) for name, value in items if name.lower() not in dropped]
 
 
 def _bad_gateway(web: Any, error: Exception, exchange: Exchange | None) -> web.Response:
