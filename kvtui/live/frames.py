@@ -171,8 +171,10 @@ def cells_of(reading: Reading, grid: Grid, content: Content | None) -> Cells:
         for slot in reading.slots:
             _draw_slot(slot, grid, state, owner, stored)
     elif content is not None:
-        state[: len(content)][content[: grid.blocks]] = Cell.CACHED
-        stored[state == Cell.CACHED] = grid.block_size
+        filled = _merged(content, grid.block_size, int(reading.block_size.value or grid.block_size))
+        filled = filled[: grid.blocks]
+        state[: len(filled)][filled > 0] = Cell.CACHED
+        stored[: len(filled)] = filled
     elif reading.usage.value is not None:
         used = round(reading.usage.value * grid.blocks)
         cached = round((reading.cached.value or 0.0) * grid.blocks)
@@ -182,6 +184,14 @@ def cells_of(reading: Reading, grid: Grid, content: Content | None) -> Cells:
     for array in (state, owner, stored):
         array.flags.writeable = False
     return Cells(state, owner, stored, (owner >= 0).astype(np.uint8))
+
+
+def _merged(content: Content, size: int, unit: int) -> NDArray[np.int32]:
+    """Cached tokens in each cell of `size` tokens, several blocks of `unit` where they are drawn as one."""
+    blocks = max(size // unit, 1)
+    padded = np.pad(content, (0, -len(content) % blocks))
+    filled: NDArray[np.int32] = padded.reshape(-1, blocks).sum(axis=1, dtype=np.int32) * np.int32(unit)
+    return filled
 
 
 def _draw_slot(

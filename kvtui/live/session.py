@@ -179,6 +179,8 @@ class Session:
     def _look(self, at: int, snapshot: Snapshot) -> Seen:
         known = self._contents[at]
         content, missing = (None, False) if known is None else known()
+        if content is not None and len(snapshot.reading.parts) > 1:
+            missing = True  # events are those of one engine, and there are others
         time_s = now_s() - self._start
         frame = self._films[at].frame(snapshot, time_s, content)
         return Seen(picoseconds(time_s), frame, snapshot, missing)

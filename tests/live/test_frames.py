@@ -8,7 +8,9 @@ import pytest
 from kvtui.frame import Cell
 from kvtui.live.frames import MOST_CELLS, Film, grid_of, info_of
 from kvtui.live.numbers import derived, reported
-from kvtui.live.reading import Reading, Slot
+from kvtui.live.poll import Poller
+from kvtui.live.reading import Part, Reading, Slot
+from kvtui.live.session import Session
 from kvtui.live.watch import Watch
 
 
@@ -62,6 +64,28 @@ def test_a_large_pool_is_drawn_in_larger_blocks() -> None:
     grid = grid_of(Reading(kind="sglang", pool_tokens=reported(1_000_000), block_size=reported(1)))
     assert grid.blocks <= MOST_CELLS
     assert grid.blocks * grid.block_size == pytest.approx(1_000_000, rel=0.001)
+
+
+def test_cached_content_of_a_large_pool_is_drawn_in_the_same_larger_blocks() -> None:
+    blocks = 2 * MOST_CELLS
+    content = np.zeros(blocks, np.bool_)
+    content[[0, 1, blocks - 1]] = True
+    info, frame = filmed(vllm(blocks=blocks), content)
+    assert (info.blocks, info.block_size) == (MOST_CELLS, 64)
+    assert np.flatnonzero(frame.cells.state == Cell.CACHED).tolist() == [0, MOST_CELLS - 1]
+    assert frame.cells.stored[[0, 1, -1]].tolist() == [64, 0, 32]
+
+
+@pytest.mark.parametrize("engines", [1, 2])
+def test_events_of_one_engine_are_not_the_whole_map_of_several(engines: int) -> None:
+    class Fixed:
+        def read(self) -> Reading:
+            return vllm(parts=tuple(Part(str(at), 1.0, 0.0, 0.2) for at in range(engines)))
+
+    session = Session(
+        [Poller("s", Fixed())], titles=["s"], contents=[lambda: (np.zeros(40, np.bool_), False)]
+    )
+    assert session.tapes[0].seen(0).missing is (engines > 1)
 
 
 def test_slots_are_where_they_are() -> None:
