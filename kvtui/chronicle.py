@@ -46,6 +46,11 @@ class Chronicle:
         self._known = -1  # last step that is written
         self._arrived = 0
 
+    def keep_all(self) -> None:
+        """Forget nothing from now on, as long as memory lasts: for what tells a whole run."""
+        for ledger in (self.events, self.ops, self.steps):
+            ledger.most = None
+
     # ---- writing
 
     def arrival(self, count: int, event: tuple[int, int, EventKind, int, int, int]) -> None:
@@ -75,8 +80,8 @@ class Chronicle:
     def inherit(self, other: Chronicle, step: int, *, arrived: int) -> None:
         """Begin with the story of another lane up to a step, by when so many requests had come; without its
         blocks."""
-        self.events.extend(other.events.until(step))
-        self.steps.extend(other.steps.until(step))
+        self.events.inherit(other.events, step)
+        self.steps.inherit(other.steps, step)
         self._known, self._arrived = step, arrived
 
     # ---- requests

@@ -18,6 +18,7 @@ VIEWS = ("blocks", "life")
 class Stand(Enum):
     """How far a request has come."""
 
+    UNKNOWN = "unknown"  # its beginning is forgotten
     COMING = "not arrived"
     WAITING = "waiting"
     PREEMPTED = "preempted"
@@ -50,6 +51,7 @@ class Inspection:
     keys: tuple[int | None, ...]  # None = content that nobody else can meet, or not known
     others: dict[int, tuple[int, ...]]
     why: str  # it waits; "" where it does not
+    forgotten: int = 0  # events of the lane's beginning that are no longer known
 
     @property
     def stored(self) -> int:
@@ -90,7 +92,7 @@ def inspect(info: LaneInfo, frame: Frame, chronicle: Chronicle, request: int) ->
     cells = frame.cells
     keys = chronicle.keys(request)
     shared = [block for block in blocks if cells.refs[block] > 1]
-    stand = _stand(life)
+    stand = _stand(life, chronicle, request)
     return Inspection(
         request=request,
         stand=stand,
@@ -103,6 +105,7 @@ def inspect(info: LaneInfo, frame: Frame, chronicle: Chronicle, request: int) ->
             block: tuple(who for who in chronicle.holders(block, step) if who != request) for block in shared
         },
         why=_why(info, frame, request) if stand in (Stand.WAITING, Stand.PREEMPTED) else "",
+        forgotten=chronicle.events.forgotten,
     )
 
 
@@ -131,9 +134,16 @@ def runs(blocks: Sequence[int]) -> list[tuple[int, int, int]]:
     return found
 
 
-def _stand(life: Sequence[Event]) -> Stand:
+def _stand(life: Sequence[Event], chronicle: Chronicle, request: int) -> Stand:
     known = [_AFTER[event.kind] for event in life if event.kind in _AFTER]
-    return known[-1] if known else Stand.COMING
+    if known:
+        return known[-1]
+    forgotten = chronicle.events.forgotten and not _arrives(chronicle.life(request, EVER))
+    return Stand.UNKNOWN if forgotten else Stand.COMING
+
+
+def _arrives(life: Sequence[Event]) -> bool:
+    return any(event.kind is EventKind.ARRIVED for event in life)
 
 
 def _why(info: LaneInfo, frame: Frame, request: int) -> str:

@@ -9,15 +9,16 @@ from numpy.typing import NDArray
 
 Row = Sequence[int]
 _FIRST = 256  # rows
+MOST = 1 << 20  # rows that a screen keeps
 
 
 class Ledger:
     """A table of `width` columns, the first of which never falls. Beyond `most` rows the older half is
-    forgotten."""
+    forgotten; None = never."""
 
-    def __init__(self, width: int, *, most: int = 1 << 20) -> None:
+    def __init__(self, width: int, *, most: int | None = MOST) -> None:
         self._rows = np.zeros((_FIRST, width), np.int64)
-        self._most = most
+        self.most = most
         self._used = 0
         self.total = 0  # rows ever written, forgotten ones too
 
@@ -36,7 +37,7 @@ class Ledger:
         new = rows if isinstance(rows, np.ndarray) else np.array([*rows], np.int64)
         if not len(new):
             return
-        if self._used + len(new) > self._most:
+        if self.most is not None and self._used + len(new) > self.most:
             kept = self.rows[self._used // 2 :].copy()
             self._used = len(kept)
             self._rows[: self._used] = kept
@@ -45,6 +46,11 @@ class Ledger:
         self._rows[self._used : self._used + len(new)] = new
         self._used += len(new)
         self.total += len(new)
+
+    def inherit(self, other: Ledger, first: int) -> None:
+        """The rows of another ledger whose first number is at most `first`; forgotten there is so here."""
+        self.extend(other.until(first))
+        self.total += other.forgotten
 
     def until(self, first: int) -> NDArray[np.int64]:
         """The rows whose first number is at most `first`."""

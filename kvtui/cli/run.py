@@ -237,6 +237,10 @@ def headless(
     from kvtui.table import table
 
     lanes = experiment.build(watched=filming is not None or bool(exports))
+    if exports:
+        for lane in lanes:
+            assert lane.chronicle is not None
+            lane.chronicle.keep_all()
     interrupted = False
     try:
         _run(lanes, Progress(total=len(experiment.workload)), filming)

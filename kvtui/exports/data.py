@@ -52,5 +52,6 @@ def _lane(lane: LaneExhibit) -> dict[str, Any]:
         "done": lane.frame.done,
         "counters": named,
         "batch": lane.frame.batch,
+        "events_forgotten": lane.forgotten,
         "requests": [row._asdict() for row in request_rows(lane)],
     }

@@ -12,7 +12,7 @@ from kvtui.table import ROWS
 
 _COLOURS = ("#5f5f5f", "#00875f", "#005faf", "#875f87")
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 900, 260, 50, 24
-_MOST = 2000  # requests of a lane in the page; the CSV has all
+_MOST = 2000  # requests of a lane in the page; the CSV has all that are known
 
 _FONT = re.compile(r"@font-face\s*{[^}]*}")  # a picture may name one that would have to be fetched
 
@@ -99,7 +99,8 @@ def _figures(report: Any) -> str:
 def _requests(lane: LaneExhibit) -> str:
     rows = request_rows(lane)
     cut = f", the first {_MOST:,} of {len(rows):,}" if len(rows) > _MOST else f", {len(rows):,}"
-    title = f"<summary>Requests of {escape(lane.info.title)}{cut}</summary>"
+    known = f" still known; the first {lane.forgotten:,} events are not" if lane.forgotten else ""
+    title = f"<summary>Requests of {escape(lane.info.title)}{cut}{known}</summary>"
     names = [name.replace("_s", ", s").replace("_", " ") for name in RequestRow._fields]
     cells = ([_cell(value) for value in row] for row in rows[:_MOST])
     return f"<details>{title}{_table(names, cells)}</details>"

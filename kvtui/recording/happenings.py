@@ -55,6 +55,7 @@ class Told:
         self._numbers = np.array([_PASSED if kind is None else KINDS.index(kind) for kind in kinds], np.int64)
         self._keys: dict[int, Sequence[int]] = {}
         self.chronicle = Chronicle(lambda request: self._keys.get(request, ()))
+        self.chronicle.keep_all()  # a file has an end
 
     def add(self, gains: bytes) -> None:
         """The gains of the next step."""

@@ -50,10 +50,19 @@ class ExportTo(ModalScreen[str | None]):
         except KvtuiError as error:
             self.query_one(Label).update(f"{error.message}:")
         else:
-            self.dismiss(f"Exported to {path}.")
+            self.dismiss(f"Exported to {path}.{_forgotten(self._exhibit)}")
 
     def action_leave(self) -> None:
         self.dismiss(None)
+
+
+def _forgotten(exhibit: Exhibit) -> str:
+    """What an export cannot tell any more, lane by lane."""
+    return "".join(
+        f" {lane.info.title}: the first {lane.forgotten:,} events are no longer known."
+        for lane in exhibit.lanes
+        if lane.forgotten
+    )
 
 
 def file_name(exhibit: Exhibit, suffix: str = ".html") -> str:

@@ -47,6 +47,9 @@ def sentence(scene: Scene, shown: Inspected) -> str:
     mine, name = shown.mine, scene.lanes[shown.lane].title
     who = formats.request(shown.request)
     match mine.stand:
+        case Stand.UNKNOWN:
+            lost = f"the first {mine.forgotten:,} events are no longer known"
+            return f"{name}: how {who} stands is unknown: {lost}."
         case Stand.COMING:
             return f"{name}: {who} has not arrived yet."
         case Stand.FINISHED | Stand.REJECTED:
@@ -65,7 +68,7 @@ def _title(canvas: Canvas, shown: Inspected, margin: int) -> None:
     x = canvas.put(x, 0, formats.request(shown.request), BOLD) + 2
     arrived = next((e for e in shown.mine.life if e.kind is EventKind.ARRIVED), None)
     if arrived is None:
-        canvas.put(x, 0, "not arrived yet" if not shown.mine.life else "refused at arrival", T3)
+        canvas.put(x, 0, _unarrived(shown.mine), T3)
         return
     for label, value in (
         ("prompt", f"{arrived.a:,}"),
@@ -75,6 +78,13 @@ def _title(canvas: Canvas, shown: Inspected, margin: int) -> None:
         if x + len(label) + len(value) + 1 < canvas.width - margin:
             x = canvas.put(x, 0, label + " ", T3)
             x = canvas.put(x, 0, value, T2) + 2
+
+
+def _unarrived(mine: Inspection) -> str:
+    """Why no arrival is known."""
+    if mine.forgotten and mine.stand is not Stand.COMING:
+        return f"its beginning is not known, {mine.forgotten:,} events are forgotten"
+    return "refused at arrival" if mine.life else "not arrived yet"
 
 
 def _lane(canvas: Canvas, y: int, x: int, info: LaneInfo, mine: Inspection) -> None:
