@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kvtui.cli.exportoptions import export_options
 from kvtui.cli.lookoptions import look_options, looking
 from kvtui.cli.types import Positive
 
@@ -28,15 +29,7 @@ if TYPE_CHECKING:
     help="Virtual seconds a second on screen.",
 )
 @look_options
-@click.option(
-    "--export",
-    "exports",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="With --headless: also write a .html page, a .csv, a .json or a .trace.json for Perfetto.",
-)
-@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@export_options
 def replay(
     file: Path,
     headless: bool,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kvtui.cli.device import device_options
+from kvtui.cli.exportoptions import export_options
 from kvtui.cli.lookoptions import look_options, looking
 from kvtui.cli.traceoptions import trace_options
 from kvtui.cli.types import Positive
@@ -133,15 +134,7 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option(
     "--record", type=click.Path(path_type=Path), metavar="FILE", help="Record it, for kvtui replay."
 )
-@click.option(
-    "--export",
-    "exports",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="With --headless: also write a .html page, a .csv, a .json or a .trace.json for Perfetto.",
-)
-@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@export_options
 def run(**options: Any) -> int:
     """Replay TRACE (a file, - for standard input, or a bundled workload) on all lanes.
 

@@ -1,0 +1,30 @@
+"""The options that name files of a run without a screen: the same wherever one can be exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+OPTIONS = (
+    click.option(
+        "--export",
+        "exports",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="With --headless: also write a .html page, a .csv, a .json or a .trace.json for Perfetto.",
+    ),
+    click.option("--force", is_flag=True, help="Replace FILE if it exists."),
+)
+
+
+def export_options(command: Command) -> Command:
+    """Add them to a command."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
