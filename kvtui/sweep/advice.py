@@ -13,6 +13,10 @@ from kvtui.sweep.grid import AXES
 
 SCHEMA = 1
 ATTAINMENT = 0.99  # share of requests that have to keep the limits
+LOAD_NOTE = (
+    "GPUs for a load are at most so many: a replica counts with the good requests a second it had at the "
+    "rate of this trace, and may bear more; --scale-rate shows how much."
+)
 _FLAGS = {
     "tp": "--tensor-parallel-size",
     "utilization": "--gpu-memory-utilization",
@@ -88,9 +92,8 @@ def vllm_flags(cell: Cell) -> str:
 
 
 def gpus_for(cell: Cell, result: Result, load_rps: float | None, attainment: float) -> int | None:
-    """GPUs for so many requests a second, in whole replicas; None where this cell does not keep the limits.
-
-    A replica is counted with the good requests a second it had here, at the rate of this trace.
+    """GPUs that so many requests a second need at most, in whole replicas; None where this cell does not keep
+    the limits. Why at most: `LOAD_NOTE`.
     """
     if load_rps is None or result["status"] != "done" or not result["goodput_rps"]:
         return None
@@ -107,6 +110,7 @@ def report(found: Answer) -> dict[str, Any]:
         "kvtui": __version__,
         "attainment_wanted": found.attainment,
         "load_rps": found.load_rps,
+        "load_note": None if found.load_rps is None else LOAD_NOTE,
         "cells": [
             {
                 "key": cell.key,

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from kvtui import __version__
-from kvtui.sweep.advice import Answer, gpus_for, on_what, price_of, vllm_flags
+from kvtui.sweep.advice import LOAD_NOTE, Answer, gpus_for, on_what, price_of, vllm_flags
 from kvtui.sweep.cell import Cell, Result
 from kvtui.sweep.plot import Point, scatter
 from kvtui.sweep.table import HEADS
@@ -38,7 +38,7 @@ CAVEATS = (
     "Requests arrive when the trace says so, however long the queue is; answers have the recorded length.",
     "Dollars follow from a price per GPU hour that you set, or an example with its date; what waste is worth "
     "takes memory for all that a GPU is rented for.",
-    "One replica was simulated. GPUs for a load are whole replicas of it.",
+    f"One replica was simulated, and GPUs for a load are whole replicas of it. {LOAD_NOTE}",
 )
 
 
@@ -82,7 +82,12 @@ def _lead(found: Answer) -> str:
         else f"No settings keep the limits for {found.attainment:.0%} of the requests; the nearest: {good}."
     )
     gpus = gpus_for(cell, r, found.load_rps, found.attainment)
-    load = f" {found.load_rps:g} requests a second need <b>{gpus} GPUs</b>." if gpus else ""
+    load = (
+        f" {found.load_rps:g} requests a second need at most <b>{gpus:,} GPU{'s' * (gpus > 1)}</b>, "
+        "at the rate of this trace."
+        if gpus
+        else ""
+    )
     waste = r["waste_usd_per_month"]
     lost = "" if waste is None else f" Memory held for nothing is worth ${waste:,.0f} a month."
     command = escape(f"vllm serve {cell.model} {vllm_flags(cell)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvtui.sweep.advice import Answer, gpus_for, on_what, vllm_flags
+from kvtui.sweep.advice import LOAD_NOTE, Answer, gpus_for, on_what, vllm_flags
 from kvtui.sweep.cell import Cell, Result
 
 HEADS = {
@@ -25,12 +25,14 @@ def table(found: Answer) -> str:
     names = found.varied
     head = [" ", *(HEADS.get(name, name) for name in names), *FIGURES]
     if found.load_rps is not None:
-        head.append("GPUs")
+        head.append("GPUs at most")
     rows = [head, *(_row(found, c, r, names) for c, r in done[:ROWS])]
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
     if len(done) > ROWS:
         lines.append(f"... and {len(done) - ROWS:,} more (--json has them)")
+    if found.load_rps is not None:
+        lines.append(LOAD_NOTE)
     return "\n".join([*lines, "", *_advice(found), *_errors(done), *_rest(found, names)])
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kvtui.cli.build import source_of
 from kvtui.errors import ConfigError
-from kvtui.sweep.advice import answer, gpus_for, report, vllm_flags
+from kvtui.sweep.advice import LOAD_NOTE, answer, gpus_for, report, vllm_flags
 from kvtui.sweep.cell import Cell, Result, Slo, run_cell
 from kvtui.sweep.grid import expand, read_grid, values
 from kvtui.sweep.html import page
@@ -133,6 +133,24 @@ def test_gpus_for_a_load_are_whole_replicas() -> None:
     assert gpus_for(*made(two), 5.0, 0.99) == 6, "three replicas of two"
     assert gpus_for(*made(two, good=0.5), 5.0, 0.99) is None
     assert gpus_for(*made(two), None, 0.99) is None
+
+
+@pytest.mark.parametrize(("load", "gpus"), [(5.0, "3 GPUs"), (2.0, "1 GPU")])
+def test_gpus_for_a_load_are_said_to_be_at_most(load: float, gpus: str) -> None:
+    """A replica has the goodput of the trace's rate; it may bear more."""
+    found = answer([made(cell(1))], load_rps=load)
+    assert f"{load:g} requests a second need at most <b>{gpus}</b>, at the rate of this trace." in page(found)
+    text = table(found)
+    assert text.splitlines()[0].endswith("GPUs at most")
+    assert LOAD_NOTE in text
+    assert "at the rate of this trace" in LOAD_NOTE
+    assert report(found)["load_note"] == LOAD_NOTE
+
+
+def test_without_a_load_nothing_is_said_of_gpus_for_it() -> None:
+    found = answer([made(cell(1))])
+    assert report(found)["load_note"] is None
+    assert "at most" not in table(found)
 
 
 def test_flags_for_vllm() -> None:
