@@ -188,3 +188,4 @@ class LaneInfo:
     pool_tokens: int
     pool_bytes: int | None
     label: str  # "simulated", "measured", "live"
+    since_s: float = 0.0  # when it branched off; before that there is no such lane

@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from kvtui.blank import blank
 from kvtui.branching import branch
 from kvtui.checkpoints import Checkpoints
 from kvtui.errors import ConfigError, KvtuiError
 from kvtui.experiment import Experiment, Lane
 from kvtui.filming import Filming
-from kvtui.frame import LaneInfo
+from kvtui.frame import Frame, LaneInfo
 from kvtui.lanes import LaneSpec, named
 from kvtui.memory.contiguous import RESERVE
 from kvtui.player import History, Player
 from kvtui.tui.selection import Selection
 from kvtui.tui.show import Films, Show, Simulation
+from kvtui.units import seconds
 
 MOST: Final = 4  # lanes
 
@@ -49,6 +51,7 @@ class Troupe:
         self._join(spec)
         copy = self.histories[at].at_time(now_ps)
         lane = branch(copy, self.experiment, self.experiment.lanes[-1])
+        lane.info = replace(lane.info, since_s=seconds(now_ps))
         self._stand(lane)
         return lane
 
@@ -134,6 +137,11 @@ class Lineup:
 
     def enter(self, lanes: Sequence[Any], infos: tuple[LaneInfo, ...], histories: Sequence[History]) -> None:
         raise NotImplementedError
+
+    def picture(self, lane: int) -> Frame:
+        """The lane now; blank before it has branched off."""
+        info = self.lanes[lane]
+        return blank(info) if self.player.clock.now_s < info.since_s else self.player.frame(lane)
 
     def add_lane(self, spec: LaneSpec) -> str:
         """One more lane, from the start of the trace; gives the sentence that says so."""

@@ -144,7 +144,7 @@ class Stage(Lineup):
             self._clock.now_ps = self._show.edge_ps
         self.player.level()
         self.player.show_rows(ALL_ROWS if self.selection.choice else ROWS)
-        frames = tuple(self.player.frame(lane) for lane in range(len(self.lanes)))
+        frames = tuple(self.picture(lane) for lane in range(len(self.lanes)))
         for lane, frame in enumerate(frames):
             if not self.chronicle(lane).events.total:
                 self._marks.add(lane, frame)

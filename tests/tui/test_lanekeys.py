@@ -42,3 +42,29 @@ async def test_the_chosen_lane_stays_chosen_and_marked_when_it_becomes_the_basel
         assert "▸" not in text(app, "lane-1-0")
         await pilot.press("D")
         assert [info.title for info in app.stage.lanes] == ["Contiguous"]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_before_a_branch_there_is_nothing_of_it(size: tuple[int, int]) -> None:
+    app = still(small(requests=150))
+    async with app.run_test(size=size) as pilot:
+        stand_at(app, 3.0)
+        await pilot.press("f", "enter")
+        await pilot.pause(0.1)
+        stand_at(app, 4.0)
+        assert app.stage.scene().frames[2].counters.batch_peak
+        for key, time_s in (("home", 0.0), ("colon", 1.0)):
+            await pilot.press(*((key,) if key == "home" else (key, "1", "enter")))
+            await pilot.pause(0.1)
+            scene = app.stage.scene()
+            frame = scene.frames[2]
+            assert scene.time_s == time_s
+            assert (frame.counters.batch_peak, frame.counters.output_tokens_per_s) == (0, 0)
+            assert not frame.events
+            assert not frame.batch
+            assert not frame.cells.state.any()
+            said = "".join(words for line in app.main._caption(scene, 1e9) for words, _ in line)
+            assert "branches off at 00:03.0" in said
+        await pilot.press("end")
+        await pilot.pause(0.1)
+        assert app.stage.scene().frames[2].counters.batch_peak

@@ -93,6 +93,7 @@ class _Card:
         if (
             not self.lane
             or self.info.label == "live"
+            or self.scene.ahead(self.lane)
             or drained(self.scene, 0)
             or drained(self.scene, self.lane)
         ):
@@ -102,6 +103,8 @@ class _Card:
     @property
     def words(self) -> str:
         """What the large figure counts."""
+        if self.scene.ahead(self.lane):
+            return f"forks at {formats.clock(self.info.since_s)}"
         return f"done at {formats.clock(self.frame.time_s)}" if self.frame.done else "running at once"
 
     def pill(self, x: int, y: int) -> None:

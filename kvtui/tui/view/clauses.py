@@ -32,6 +32,8 @@ def clauses(scene: Scene, told: Situation) -> list[Clause]:
         return [_gave_back(told.lane, told.event)]
     if name == "one done":
         return [_one_done(scene)]
+    if name == "not yet":
+        return [holds(scene, other)]
     if name in ("start", "idle", "nothing ran"):
         return [Clause(name, {})]
     pair = _pair(scene, base, other)
@@ -87,6 +89,9 @@ def holds(scene: Scene, lane: int) -> Clause:
     base, other = compared(scene)
     against = other if lane == base else base
     frame, info = scene.frames[lane], scene.lanes[lane]
+    if scene.ahead(lane):
+        at = formats.clock(info.since_s), lane_ink(lane, bold=True)
+        return Clause("not yet", {"name": (info.title, T2), "at": at})
     counters = frame.counters
     values = {
         "name": (info.title, T2),
@@ -110,7 +115,11 @@ def holds(scene: Scene, lane: int) -> Clause:
 
 def _cache_contrast(scene: Scene, lane: int, against: int) -> str:
     """Whether the two lanes differ in the prefix cache: both paged, one alone finding anything in it."""
-    if lane == against or any(scene.lanes[at].manager != "paged" for at in (lane, against)):
+    if (
+        lane == against
+        or scene.ahead(against)
+        or any(scene.lanes[at].manager != "paged" for at in (lane, against))
+    ):
         return ""
     mine, theirs = (scene.frames[at].counters for at in (lane, against))
     if mine.hit_tokens and not theirs.query_tokens:

@@ -61,6 +61,10 @@ class Scene:
             and self.inspected is other.inspected
         )
 
+    def ahead(self, lane: int) -> bool:
+        """Whether the lane has yet to branch off."""
+        return self.time_s < self.lanes[lane].since_s
+
     def failure(self, lane: int) -> str | None:
         return self.failures[lane] if lane < len(self.failures) else None
 

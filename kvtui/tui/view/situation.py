@@ -27,6 +27,8 @@ def situation(scene: Scene) -> Situation:
     frames = scene.frames
     if scene.run is Run.ENDED:
         return Situation("end")
+    if scene.ahead(compared(scene)[1]):
+        return Situation("not yet")
     if not any(frame.step for frame in frames):
         return Situation("start")
     done = [frame.done for frame in frames]
