@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from kvtui.frame import EventKind
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line
 from kvtui.tui.view.cells import MANY, Kind, code
@@ -13,9 +14,10 @@ from kvtui.tui.view.keys import keys_for
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scale import Scale
 from kvtui.tui.view.scene import Scene
+from kvtui.tui.view.timeline import MARKS
 
 _SPLIT_AT = 112  # width from which keys and picture stand side by side
-_ROWS = 80
+_ROWS = 96
 
 _PICTURE: tuple[tuple[tuple[int, ...], str], ...] = (
     ((code(Kind.STORED, 8, 0),) * 5, "tokens stored; one hue per request, everywhere"),
@@ -34,6 +36,14 @@ _PICTURE: tuple[tuple[tuple[int, ...], str], ...] = (
     ((code(Kind.CACHED),) * 5, "cached: no owner, kept until the space is needed"),
     ((code(Kind.COPIED),) * 5, "copied in this step (copy-on-write)"),
 )
+
+_HAPPENED = {
+    EventKind.QUEUE: "a request had to wait: a queue starts",
+    EventKind.EVICTED: "cached blocks were evicted",
+    EventKind.COPIED: "a block was copied (copy-on-write)",
+    EventKind.PREEMPTED: "a request was preempted or swapped out",
+    EventKind.REJECTED: "a request was rejected",
+}
 
 
 def help_lines(scene: Scene, scale: Scale, look: Look, *, width: int, margin: int = 2) -> tuple[Line, ...]:
@@ -71,7 +81,8 @@ def _legend(canvas: Canvas, x: int, y: int, scene: Scene, scale: Scale, look: Lo
             canvas.put(x + at, y, *glyph(each, look))
         canvas.put(x + 7, y, words, T2)
     y = _split(canvas, x, y + 2)
-    return _words(canvas, x, y + 1, scene)
+    y = _words(canvas, x, y + 1, scene)
+    return _timeline(canvas, x, y + 1)
 
 
 def cell_words(scene: Scene, scale: Scale) -> str:
@@ -99,6 +110,16 @@ def _split(canvas: Canvas, x: int, y: int) -> int:
     for ink, words in entries:
         y += 1
         canvas.put(x, y, "▄▄▄▄▄", ink)
+        canvas.put(x + 7, y, words, T2)
+    return y + 1
+
+
+def _timeline(canvas: Canvas, x: int, y: int) -> int:
+    end = canvas.put(x, y, "The timeline", BOLD)
+    canvas.put(end + 2, y, "marks when it happened", T3)
+    for kind, words in _HAPPENED.items():
+        y += 1
+        canvas.put(x, y, *MARKS[kind.value])
         canvas.put(x + 7, y, words, T2)
     return y + 1
 

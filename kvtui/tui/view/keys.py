@@ -42,7 +42,7 @@ KEYS: Final = (
     Key("o", "settings", "o", "Lanes", "settings: what each does, and changing it"),
     Key("a", "add_lane", "a", "Lanes", "add a lane; it catches up"),
     Key("D", "remove_lane", "D", "Lanes", "remove the chosen lane"),
-    Key("f", "branch", "f", "Lanes", "fork: what if the chosen lane had another setting from here on"),
+    Key("f", "branch", "f", "Lanes", "fork: what if it had another setting from here"),
     Key("equals_sign", "make_baseline", "=", "Lanes", "compare the others with the chosen lane"),
     Key("enter,i", "inspect", "enter", "Inspect", "inspect a request; or click on a cell, a row, a line"),
     Key("down,j", "next_request(1)", "↓ or j", "Inspect", "next request"),

@@ -12,7 +12,7 @@ from kvtui.tui.view.canvas import Canvas, Line
 from kvtui.tui.view.ink import BAD, RULE, T1, T2, T3, WARN, Ink
 from kvtui.tui.view.scene import Mark, Scene
 
-_MARKS = {  # worst last
+MARKS = {  # worst last
     EventKind.QUEUE.value: ("┿", T2),
     EventKind.EVICTED.value: ("┿", T3),
     EventKind.COPIED.value: ("┿", T1),
@@ -20,8 +20,8 @@ _MARKS = {  # worst last
     EventKind.SWAPPED.value: ("╋", WARN),
     EventKind.REJECTED.value: ("╳", BAD),
 }
-_KINDS = tuple(EventKind(kind) for kind in _MARKS)
-_RANK = {kind: at for at, kind in enumerate(_MARKS)}
+_KINDS = tuple(EventKind(kind) for kind in MARKS)
+_RANK = {kind: at for at, kind in enumerate(MARKS)}
 _NARROW = 100  # cells of a row without room for all counts
 _SHORTEST_S = 1.0
 _NEARLY = 0.95
@@ -52,7 +52,7 @@ class Marks:
         seen = self._seen[lane]
         new = list(takewhile(lambda event: (event.time_s, event.step) > seen, frame.events))
         for event in reversed(new):
-            if event.kind.value in _MARKS:
+            if event.kind.value in MARKS:
                 self._mark(lane, event.kind.value, event.time_s)
         if new:
             self._seen[lane] = (new[0].time_s, new[0].step)
@@ -109,7 +109,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 
 
 def _key(canvas: Canvas, right: int, kind: str, count: str) -> int:
-    glyph, ink = _MARKS[kind]
+    glyph, ink = MARKS[kind]
     start = canvas.put_right(right, 0, kind + count, T3)
     canvas.put(start - 2, 0, glyph, ink)
     return start - 2
@@ -153,6 +153,6 @@ def _track(canvas: Canvas, scene: Scene, x: int, width: int) -> None:
 
 def _marked(at: int, marked: dict[int, str]) -> tuple[str, Ink]:
     """A mark, or in a crowd of its kind a plain stretch in its colour."""
-    glyph, ink = _MARKS[marked[at]]
+    glyph, ink = MARKS[marked[at]]
     alike = sum(marked.get(cell) == marked[at] for cell in range(at - _NEAR, at + _NEAR + 1))
     return ("━" if alike >= _CROWD else glyph), ink

@@ -15,6 +15,7 @@ from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scale import Scale
 from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.summary import summary_lines
+from kvtui.tui.view.timeline import MARKS
 from tests.tui.frames import contiguous_frame, counters, empty_frame, lane, paged_frame, scene
 
 LOOK = Look()
@@ -52,6 +53,15 @@ def test_help_names_every_key_of_the_table() -> None:
     for key in keys_for(2):
         assert any(key.written in line and key.help in line for line in page), key
     assert not any("third lane" in line for line in page)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_help_explains_every_mark_of_the_timeline(width: int) -> None:
+    page = text(help_lines(scene(), SCALE, LOOK, width=width))
+    shown = [line for line in page if any(mark in line for mark, _ in MARKS.values())]
+    assert {mark for mark, _ in MARKS.values() if any(mark in line for line in shown)} == {"┿", "╋", "╳"}
+    for words in ("a queue starts", "evicted", "copy-on-write", "preempted or swapped out", "rejected"):
+        assert any(words in line for line in shown), words
 
 
 @pytest.mark.parametrize("lanes", [3, 4])
