@@ -70,6 +70,9 @@ class Watch:
             return self.snapshot(now)  # nothing new: what was known stays, until it is stale
         self._changed = now
         self._count(reading, now, self._process(reading, before, now))
+        blocks = reading.blocks.value
+        if None not in (blocks, before.blocks.value) and blocks != before.blocks.value:
+            self._mark(now, f"memory is now {blocks:,.0f} blocks")
         return self.snapshot(now)
 
     def failed(self, problem: str, now: float) -> Snapshot:

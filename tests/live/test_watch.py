@@ -222,3 +222,11 @@ def test_a_histogram_gives_percentiles_within_its_bounds() -> None:
     assert ttft.p90 == pytest.approx(0.945)
     assert ttft.p99 is None  # beyond the last bound
     assert ttft.mean == pytest.approx(12 / 21)
+
+
+def test_a_memory_of_another_size_is_told() -> None:
+    config = 'vllm:cache_config_info{{block_size="16",num_gpu_blocks="{}"}} 1\n'
+    watch = Watch("s", page(more=config.format(101)), 0.0)
+    assert not watch.take(page(tokens=2000, more=config.format(101)), 1.0).marks
+    after = watch.take(page(tokens=3000, more=config.format(2001)), 2.0)
+    assert [mark.what for mark in after.marks] == ["memory is now 2,000 blocks"]
