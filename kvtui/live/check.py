@@ -110,10 +110,16 @@ def _first_tokens(trace: Path) -> list[float]:
     found = []
     with trace.open(encoding="utf-8") as stream:
         for line in stream:
-            value = json.loads(line).get("ttft_ms") if line.startswith("{") else None
-            if isinstance(value, int | float):
+            row = json.loads(line) if line.startswith("{") else {}
+            value = row.get("ttft_ms")
+            if isinstance(value, int | float) and _answered(row):
                 found.append(value / 1000)
     return found
+
+
+def _answered(row: Mapping[str, Any]) -> bool:
+    """Whether a request ran to its end with a known prompt: the others say nothing of those that did."""
+    return bool(row.get("prompt")) and not row.get("aborted") and (row.get("status") or 200) < 400
 
 
 def _or_none(figure: Any, values: list[float]) -> float | None:

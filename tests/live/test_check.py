@@ -56,7 +56,9 @@ def recorded(tmp_path: Path) -> Recording:
 
 def test_only_the_time_counts_in_which_something_ran(recording: Recording, tmp_path: Path) -> None:
     trace = tmp_path / "trace.jsonl"
-    rows = [{"kvtui_workload": 1}, {"ttft_ms": 100.0}, {"ttft_ms": 300.0}, {"ttft_ms": None}]
+    rows = [{"kvtui_workload": 1}, *({"prompt": 9, "ttft_ms": t} for t in (100.0, 300.0, None))]
+    rows += [{"prompt": 9, "ttft_ms": 9e9, "status": 500}, {"prompt": 9, "ttft_ms": 9e9, "aborted": True}]
+    rows += [{"prompt": None, "ttft_ms": 9e9}]
     trace.write_text("\n".join(map(json.dumps, rows)))
     figures = {figure.name: figure for figure in compare(recording, trace, LANE)}
     batch = figures["batch, mean"]
