@@ -48,6 +48,8 @@ class Content:
             self.map.clear()
             self._order.forget()
             self.stale = True
+            if self._replay is not None:
+                self._again(0, before=number)  # what the new one said before this
         missing = self._order.missing(number)
         if missing and self._replay is not None:
             self._again(missing.start, before=number)

@@ -167,6 +167,15 @@ def test_a_server_that_restarts_begins_with_an_empty_memory() -> None:
     assert (view.map.cached, view.stale) == (1, False)
 
 
+def test_what_a_restarted_server_said_first_is_asked_for() -> None:
+    anew = [message(0, 9.0, stored(4)), message(1, 9.1, stored(5)), message(2, 9.2, stored(6))]
+    view = content(replay=lambda start: iter(anew[start:]))
+    for number in range(9):
+        view.take(*message(number, 1.0 + number / 10, stored(number)))
+    view.take(*anew[2])
+    assert (view.map.cached, view.stale) == (3, False)
+
+
 def test_what_is_elsewhere_or_unknown_is_passed_over() -> None:
     view = content()
     view.take(
