@@ -21,7 +21,7 @@ from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.request import Request
 from kvtui.roofline import RooflineCost
 from kvtui.rules import DRAFTING, NEWEST, Rules, release
-from kvtui.sizing import UTILIZATION, batch_limits, pool
+from kvtui.sizing import UTILIZATION, batch_limits, default_utilization, pool
 from kvtui.systems import Manager, Site, build
 from kvtui.traces.workload import Workload
 from kvtui.units import picoseconds
@@ -250,9 +250,16 @@ class Experiment:
         limit, why = self._length_limit
         length = (f"maximum length {limit:,}: {why} (none was given)",) if why else ()
         pool = (f"pool of {self.pool_slots(self.lanes[-1]):,} slots: by {self.pool_from}",)
-        given = pool if self.pool_from else ()
+        given = pool if self.pool_from else self._assumed_of_memory()
         device = self.backend.assumptions if self.backend is not None else ()
         return (*length, *given, *self._assumed_of_rules(), *device)
+
+    def _assumed_of_memory(self) -> tuple[str, ...]:
+        usual = default_utilization(self.vllm)
+        if self.slots is not None or self.workload.slots is not None or self.utilization == usual:
+            return ()
+        of_vllm = f"vLLM {self.vllm} takes {usual:g} if not told otherwise"
+        return (f"{self.utilization:g} of the GPU's memory is used; {of_vllm}",)
 
     def _assumed_of_rules(self) -> tuple[str, ...]:
         told_apart = any(map(self._layers, self.lanes))

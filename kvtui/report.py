@@ -49,6 +49,7 @@ def _config(experiment: Experiment) -> dict[str, Any]:
         "model": experiment.model.id,
         "gpu": experiment.gpu.id,
         "tensor_parallel": experiment.tp,
+        "gpu_memory_utilization": experiment.utilization,
         "engine": experiment.engine,
         "time": experiment.label,
         "device": None if experiment.backend is None else experiment.backend.device_label,
