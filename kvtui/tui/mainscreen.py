@@ -212,8 +212,10 @@ class MainScreen(Inspecting, Scrubbing, LaneKeys, inherit_bindings=False):
                 self.action_focus_lane(lane)
 
     def action_toggle_pause(self) -> None:
+        searching = self.stage.searching
         self.stop_looking()
-        self.stage.toggle_pause()
+        if not searching:  # a search stands still as soon as it is stopped
+            self.stage.toggle_pause()
         self.paint()
 
     def action_step(self) -> None:

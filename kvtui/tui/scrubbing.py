@@ -53,9 +53,10 @@ class Scrubbing(Screen[None], inherit_bindings=False):
             self.moved()
         elif self.stage.at_end:
             self.moved()
-            self.say(f"Nothing more {WORDS[wanted]}.")
+            self.say(_none(wanted))
         else:
-            self.play()
+            self.stage.searching = True
+            self.moved()
             self.run_worker(self._look_for(wanted), group="looking", exclusive=True, exit_on_error=False)
 
     def action_previous_event(self, *kinds: str) -> None:
@@ -67,16 +68,22 @@ class Scrubbing(Screen[None], inherit_bindings=False):
             self.say(f"Nothing {_was(WORDS[wanted])} before.")
 
     async def _look_for(self, kinds: tuple[EventKind, ...]) -> None:
-        """Run on, in sight, until something of that kind happens."""
+        """Run on, in sight, until something of that kind happens; back to here if nothing does."""
         after_ps = self.stage.player.clock.now_ps
         while not self.stage.next_event(kinds, after_ps=after_ps):
             if self.stage.player.ended:
-                self.say(f"Nothing more {WORDS[kinds]}.")
+                self.stage.searching = False
+                self.stage.player.seek(after_ps)
+                self.moved()
+                self.say(_none(kinds))
                 return
             await self.stage.look_further()
+        self.stage.searching = False
         self.moved()
 
     def stop_looking(self) -> None:
+        """It stands where the search has come to."""
+        self.stage.searching = False
         self.workers.cancel_group(self, "looking")
 
     # ---- along the timeline
@@ -111,6 +118,10 @@ class Scrubbing(Screen[None], inherit_bindings=False):
 
 def _kinds(names: tuple[str, ...]) -> tuple[EventKind, ...]:
     return tuple(EventKind(name) for name in names) or MARKED
+
+
+def _none(kinds: tuple[EventKind, ...]) -> str:
+    return f"Nothing {WORDS[kinds]} in the rest of the run."
 
 
 def _was(words: str) -> str:

@@ -48,6 +48,7 @@ class Stage(Lineup):
         self._cut = ""  # what is said of a recording that a change has ended
         self.notice = ""  # a sentence to be told
         self._held = self._wrong = False
+        self.searching = False  # whether it runs on for something that is looked for
         self._clock = Clock(speed=speed)
         self._known_end: float | None = None  # of a run with these very settings
         self._start()
@@ -136,6 +137,8 @@ class Stage(Lineup):
     def run(self) -> Run:
         if self.player.ended:
             return Run.ENDED
+        if self.searching:
+            return Run.SEARCHING
         return Run.PAUSED if self._clock.paused else Run.RUNNING
 
     def scene(self) -> Scene:

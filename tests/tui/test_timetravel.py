@@ -175,7 +175,7 @@ async def test_n_at_the_end_says_that_there_is_nothing_more() -> None:
         run_out(app)
         await pilot.press("n")
         await pilot.pause(0.1)
-        assert "Nothing more is preempted, evicted or rejected" in text(app, "caption")
+        assert "Nothing is preempted, evicted or rejected in the rest" in text(app, "caption")
 
 
 @pytest.mark.parametrize("typed", ["0:03", "3", "3.0"])
@@ -260,7 +260,7 @@ async def test_keys_go_to_events_of_a_kind_and_back(key: str, kind: EventKind) -
             assert app.stage.player.clock.now_ps == moments[0]
         else:
             await pilot.press(key)
-            assert "Nothing more" in text(app, "caption")
+            assert "in the rest of the run" in text(app, "caption")
             await pilot.press(key.upper())
             assert "before" in text(app, "caption")
 
@@ -270,7 +270,7 @@ async def test_nothing_is_ever_copied_on_write_by_a_scheduler_that_never_forks()
     async with app.run_test(size=SIZE) as pilot:
         run_out(app)
         await pilot.press("home", "y")
-        assert "Nothing more is copied on write" in text(app, "caption")
+        assert "Nothing is copied on write in the rest" in text(app, "caption")
         await pilot.press("v")
         await pilot.press("V", "Y")
         assert "Nothing was copied on write before" in text(app, "caption")

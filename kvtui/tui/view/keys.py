@@ -119,13 +119,14 @@ def _hints(*, run: Run, next_panel: str | None, blocks: bool) -> list[Hint]:
             travel,
         ]
     else:
-        first = [Hint("space", "pause", "toggle_pause")]
+        stop = "stop the search" if run is Run.SEARCHING else "pause"
+        first = [Hint("space", stop, "toggle_pause")]
     return [*first, *speed, *panel, Hint("r", "restart", "restart"), *lanes, summary, *ends]
 
 
 def inspector_hints(run: Run) -> list[Hint]:
     """Footer while a request is inspected."""
-    moving = run is Run.RUNNING
+    moving = run in (Run.RUNNING, Run.SEARCHING)
     steps = [] if moving else [Hint("→", "step", "step"), Hint("←", "back", "back")]
     return [
         Hint("esc", "close", "close"),

@@ -18,6 +18,7 @@ from kvtui.tui.view.ink import T3, Ink
 class Run(Enum):
     RUNNING = "running"
     PAUSED = "paused"
+    SEARCHING = "searching"
     ENDED = "ended"
 
 
