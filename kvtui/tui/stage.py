@@ -240,9 +240,9 @@ class Stage(Lineup):
         self.player.seek(picoseconds(time_s))
 
     def go_to_end(self) -> None:
-        """Stand still at the furthest point reached."""
+        """Stand still at the furthest point reached; behind the last step if that is the end."""
         self._stand()
-        self.player.seek(self.player.furthest_ps)
+        self.player.seek(self.player.furthest_ps + (1 if self.at_end else 0))
 
     def next_event(self, kinds: Kinds = MARKED, *, after_ps: int | None = None) -> bool:
         """Stand still at the next event of these kinds, after now or so; False if none is known."""

@@ -162,7 +162,8 @@ def _one_done(scene: Scene) -> Clause:
         "late": (scene.lanes[late].name, T2),
         "left": (f"{scene.frames[late].counters.unfinished:,}", lane_ink(late, bold=True)),
     }
-    return Clause("one done", values)
+    last = scene.frames[late].counters.unfinished == 1
+    return Clause("one done, one left" if last else "one done", values)
 
 
 def _end(scene: Scene, base: int, other: int) -> Clause:

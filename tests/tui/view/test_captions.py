@@ -85,6 +85,12 @@ def test_one_lane_is_done() -> None:
     ]
 
 
+def test_one_request_is_one_request() -> None:
+    done = counted(replace(paged_frame(), done=True, time_s=115.1), running=0, waiting=0, finished=340)
+    late = counted(contiguous_frame(), unfinished=1)
+    assert said(scene(frames=(late, done)))[0].endswith("contiguous still has 1 request to go.")
+
+
 def test_the_end_names_the_quicker_lane_and_offers_the_summary() -> None:
     frames = (replace(contiguous_frame(), time_s=193.0), replace(paged_frame(), time_s=115.1))
     assert said(scene(frames=frames, run=Run.ENDED)) == [

@@ -82,6 +82,10 @@ CAPTIONS: Final[dict[str, Say]] = {
         ("{done} has finished everything at {end}; {late} still has {left} requests to go.",),
         line="{done} is done at {end}; {late} has {left} to go.",
     ),
+    "one done, one left": Say(
+        ("{done} has finished everything at {end}; {late} still has {left} request to go.",),
+        line="{done} is done at {end}; {late} has {left} to go.",
+    ),
     "end": Say(
         (
             "{fast} finished in {end1}, {slow} in {end0}: the same GPU, {times} times as fast.",

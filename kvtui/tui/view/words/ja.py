@@ -106,6 +106,10 @@ CAPTIONS: Final[dict[str, Say]] = {
         ("{done} は {end} にすべて終えました。{late} にはまだ {left} 件残っています。",),
         line="{done} は {end} に完了。{late} は残り {left} 件。",
     ),
+    "one done, one left": Say(
+        ("{done} は {end} にすべて終えました。{late} にはまだ {left} 件残っています。",),
+        line="{done} は {end} に完了。{late} は残り {left} 件。",
+    ),
     "end": Say(
         (
             "{fast} は {end1}、{slow} は {end0} で完了。同じ GPU で {times} 倍の速さです。",
