@@ -21,7 +21,7 @@ from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.request import Request
 from kvtui.roofline import RooflineCost
 from kvtui.rules import DRAFTING, NEWEST, Rules, release
-from kvtui.sizing import UTILIZATION, batch_limits, default_utilization, pool
+from kvtui.sizing import UTILIZATION, batch_limits, check_given, default_utilization, pool
 from kvtui.systems import Manager, Site, build
 from kvtui.traces.workload import Workload
 from kvtui.units import picoseconds
@@ -157,6 +157,9 @@ class Experiment:
                 f"{self.model.label} has {self.model.heads} heads: {self.tp} GPUs cannot share them evenly",
                 hint="take a number of GPUs that divides them",
             )
+        if self.slots is not None or self.workload.slots is not None:
+            most = max(self.pool_slots(spec) // spec.block_size for spec in self.lanes)
+            check_given(most, self.pool_from)
 
     # ---- what follows from it
 

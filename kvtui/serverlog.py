@@ -23,8 +23,8 @@ _UNITS = {
     "MB": 2**20,
     "GB": 2**30,
 }
-_NUMBER = r"([\d,]+)"
-_SIZE = r"([\d.]+)\s*([KMGT]?i?B)\b"
+_NUMBER = r"([\d,]{1,40})"  # more digits than any pool has
+_SIZE = r"(\d{1,40}(?:\.\d+)?)\s*([KMGT]?i?B)\b"
 _START = re.compile(r"Initializing (?:a V1|a V0|an) LLM engine|vLLM API server version", re.I)
 _COUNTS: dict[str, tuple[str, ...]] = {
     "blocks": (

@@ -36,6 +36,9 @@ class BatchLimits(NamedTuple):
     seqs: int  # max_num_seqs
 
 
+MOST_BLOCKS = 20_000_000  # of a pool that is given; each is an entry of a list
+
+
 class Term(NamedTuple):
     """One line of the sum. What is taken away is negative."""
 
@@ -121,6 +124,15 @@ def pool(
     if blocks < 1:
         raise _does_not_fit(model, gpu, tp, terms, 2 * block_bytes - left)
     return Pool(blocks, block_size, block_bytes, terms, _left_out(model))
+
+
+def check_given(blocks: int, pool_from: str) -> None:
+    """Raises ConfigError for a given pool of more blocks than can be simulated; `pool_from` said its size."""
+    if blocks > MOST_BLOCKS:
+        raise ConfigError(
+            f"the pool has more than the {MOST_BLOCKS:,} blocks that can be simulated",
+            hint=f"is that what {pool_from} says?" if pool_from else "fewer --blocks",
+        )
 
 
 def _check(*, block_size: int, utilization: float, tp: int) -> None:

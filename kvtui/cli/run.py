@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kvtui.experiment import Experiment, Lane
     from kvtui.filming import Filming
 
-MOST_BLOCKS = 20_000_000  # each is an entry of a list
 DEFAULT_SPEED = 4.0  # virtual seconds a second on screen
 NO_TERMINAL = "no full screen here ({}): the summary instead"
 
@@ -63,9 +62,7 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     metavar="NAME",
     help="Whose step times: vllm, vllm-2023, trtllm, sglang, or a file of kvtui steptime --fit.",
 )
-@click.option(
-    "--blocks", type=click.IntRange(max=MOST_BLOCKS), metavar="N", help="Pool of N blocks, whatever the GPU."
-)
+@click.option("--blocks", type=int, metavar="N", help="Pool of N blocks, whatever the GPU.")
 @click.option("--price", type=Positive(most=1e6, zero=True), metavar="USD", help="Of one GPU for an hour.")
 @click.option("--from-log", metavar="FILE", help="Pool of the size that this server's log says it has.")
 @click.option(

@@ -296,3 +296,23 @@ def test_mistakes(args: list[str], said: str, tmp_path: Path) -> None:
     assert said in complaint(
         *args, *([] if args[0] in ("trace", "decisions") else ["--headless"]), cwd=tmp_path
     )
+
+
+@pytest.mark.parametrize("command", ["run", "advise", "block-sizes"])
+def test_a_pool_too_large_to_simulate(command: str) -> None:
+    headless = ["--headless"] if command == "run" else []
+    assert "than the 20,000,000" in complaint(command, "chat", "--blocks", "1" + "0" * 14, *headless)
+
+
+@pytest.mark.parametrize("said", ["GPU KV cache size: {} tokens", "# GPU blocks: {}"])
+def test_a_log_of_a_pool_too_large_to_simulate(tmp_path: Path, said: str) -> None:
+    (tmp_path / "vllm.log").write_text(said.format("9" * 30) + "\n")
+    words = complaint("run", "chat", "--headless", "--from-log", "vllm.log", cwd=tmp_path)
+    assert "than the 20,000,000" in words
+    assert "vllm.log" in words
+
+
+def test_a_log_with_endless_numbers_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "vllm.log").write_text(f"GPU KV cache size: {'9' * 400} tokens\n")
+    words = complaint("run", "chat", "--headless", "--from-log", "vllm.log", cwd=tmp_path)
+    assert "says nothing about KV memory" in words
