@@ -17,7 +17,7 @@ WORDS: Final = {  # what is said where there is none
     MARKED: "is preempted, evicted or rejected",
     (EventKind.PREEMPTED,): "is preempted",
     (EventKind.REJECTED,): "is rejected",
-    (EventKind.EVICTED,): "that could be met again is evicted",
+    (EventKind.EVICTED,): "cached is evicted",
     (EventKind.COPIED,): "is copied on write",
     (EventKind.QUEUE,): "starts to wait",
 }

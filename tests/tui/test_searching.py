@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvtui.tui.view.scene import Run
-from tests.tui.stagecraft import small, stand_at, still
+from tests.tui.stagecraft import run_out, small, stand_at, still
 from tests.tui.test_screen import text
 
 
@@ -40,3 +40,11 @@ async def test_while_it_searches_the_screen_says_so_and_space_stops_it() -> None
         assert app.stage.player.clock.now_ps == stopped
         await pilot.press("space")
         assert app.stage.run is Run.RUNNING
+
+
+async def test_that_no_cached_block_is_evicted_is_said_in_plain_words() -> None:
+    app = still()
+    async with app.run_test(size=(120, 36)) as pilot:
+        run_out(app)
+        await pilot.press("v")
+        assert "Nothing cached is evicted in the rest of the run." in text(app, "caption")
