@@ -99,7 +99,24 @@ def kept_name(spec: LaneSpec, before: Experiment) -> str:
     return spec.name if spec in before.lanes else ""
 
 
-def manager_after(spec: LaneSpec) -> LaneSpec:
+def manager_after(spec: LaneSpec, others: Sequence[LaneSpec]) -> LaneSpec:
+    """The next manager or reserve rule that none of the other lanes has; the next of all if they have all."""
+    taken, after = {_managed(other) for other in others}, _turned(spec)
+    for _ in RESERVE:
+        if _managed(after) not in taken:
+            return after
+        after = _turned(after)
+    return _turned(spec)
+
+
+def _managed(spec: LaneSpec) -> tuple[object, ...]:
+    """What makes two lanes the same for whoever looks for another manager."""
+    if spec.manager == "paged":
+        return spec.manager, spec.block_size, spec.prefix_cache
+    return spec.manager, spec.reserve
+
+
+def _turned(spec: LaneSpec) -> LaneSpec:
     """Contiguous with each reserve rule in turn, then paged, then round again."""
     if spec.manager == "paged":
         return replace(spec, manager="contiguous", reserve=RESERVE[0])

@@ -302,7 +302,9 @@ class Stage(Lineup):
         """Another manager or reserve rule for the chosen lane; gives the sentence that says so."""
         if self.recorded:
             return self._show.fixed
-        return self._change(manager_after(self.experiment.lanes[self.target]))
+        lanes = self.experiment.lanes
+        others = [spec for at, spec in enumerate(lanes) if at != self.target]
+        return self._change(manager_after(lanes[self.target], others))
 
     def next_block_size(self) -> str:
         """Another block size for the chosen lane; gives the sentence that says so."""
