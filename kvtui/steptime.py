@@ -114,6 +114,13 @@ def read(path: str) -> tuple[list[Row], dict[str, int]]:
         text = Path(path).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TraceError(f"cannot be read: {error}", path=path) from None
+    try:
+        return _rows(text, path)
+    except csv.Error as error:
+        raise TraceError(f"no table: {error}", path=path, hint="a quote that is never closed?") from None
+
+
+def _rows(text: str, path: str) -> tuple[list[Row], dict[str, int]]:
     lines = csv.DictReader(text.splitlines())
     columns = [name.strip() for name in lines.fieldnames or ()]
     missing = [name for name in NEEDED if name not in columns]

@@ -258,3 +258,10 @@ def test_a_calibration_file_is_an_engine(tmp_path: Path) -> None:
             engine(str(path))
     with pytest.raises(ConfigError, match="unknown engine"):
         engine("orca")
+
+
+@pytest.mark.parametrize("before", ["", "gpu,model,tp,phase,scope,batch_size,context_len,measured_ms\n"])
+def test_a_field_longer_than_any_is_refused(tmp_path: Path, before: str) -> None:
+    (tmp_path / "long.csv").write_text(before + "x" * 200_000 + "\n")
+    with pytest.raises(TraceError, match="no table"):
+        read(str(tmp_path / "long.csv"))
