@@ -45,7 +45,11 @@ def _axes(command: Any) -> Any:
     "--attainment", default=0.99, show_default=True, type=Positive(most=1), help="Share that must keep them."
 )
 @click.option(
-    "--load", "load_rps", type=Positive(), metavar="RPS", help="Say how many GPUs this load needs at most."
+    "--load",
+    "load_rps",
+    type=Positive(most=1e12),
+    metavar="RPS",
+    help="Say how many GPUs this load needs at most.",
 )
 @click.option("--price", type=Positive(most=1e6, zero=True), metavar="USD", help="Of one GPU for an hour.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="The first N requests of the trace.")

@@ -316,3 +316,7 @@ def test_a_log_with_endless_numbers_is_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "vllm.log").write_text(f"GPU KV cache size: {'9' * 400} tokens\n")
     words = complaint("run", "chat", "--headless", "--from-log", "vllm.log", cwd=tmp_path)
     assert "says nothing about KV memory" in words
+
+
+def test_a_load_beyond_any_is_refused_before_a_cell_runs() -> None:
+    assert "at most 1e+12" in complaint("sweep", "chat", "--load", "1e308")
