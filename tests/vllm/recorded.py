@@ -51,6 +51,12 @@ class Store:
         self._kept: dict[str, Any] = json.loads(self._file.read_text()) if self._file.exists() else {}
 
     @property
+    def version(self) -> str:
+        """Of the vLLM that decided."""
+        found: str = self._kept["vllm"]
+        return found
+
+    @property
     def shared(self) -> dict[str, str]:
         """Digests of the shared cases."""
         found: dict[str, str] = self._kept.get("shared", {})

@@ -7,16 +7,21 @@ import pytest
 from kvtui.decisions import decide, read_case
 from kvtui.rules import RELEASES
 from tests.shared import SHARED, needs_shared
+from tests.vllm.real import release_of
 from tests.vllm.recorded import REFUSED, Store, digest, world_of
 
 WORLDS = 5  # of a kind that are tried here; the campaign tries them all
 STORES = {release: Store(release) for release in RELEASES}
-SHARED_CASES = [release for release, store in STORES.items() if store.shared]
 RANDOM = [(release, kind) for release, store in STORES.items() for kind in store.random]
 
 
+def test_the_real_scheduler_of_every_release_was_asked() -> None:
+    for release, store in STORES.items():
+        assert release_of(store.version) == release
+
+
 @needs_shared
-@pytest.mark.parametrize("release", SHARED_CASES)
+@pytest.mark.parametrize("release", RELEASES)
 def test_shared_cases(release: str) -> None:
     kept = STORES[release].shared
     assert len(kept) == 6
