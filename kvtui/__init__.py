@@ -16,9 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kvtui.comparison.experiment import Experiment, Lane
     from kvtui.errors import KvtuiError
-    from kvtui.experiment import Experiment, Lane
-    from kvtui.frame import Frame
+    from kvtui.frames.frame import Frame
     from kvtui.library import load, run, side_by_side
     from kvtui.memory.contiguous import ContiguousMemoryManager
     from kvtui.memory.paged import PagedMemoryManager
@@ -42,10 +42,10 @@ __all__ = [
 # Imported when asked for: `kvtui --version` should not pay for them.
 _HOME = {
     "ContiguousMemoryManager": "kvtui.memory.contiguous",
-    "Experiment": "kvtui.experiment",
-    "Frame": "kvtui.frame",
+    "Experiment": "kvtui.comparison.experiment",
+    "Frame": "kvtui.frames.frame",
     "KvtuiError": "kvtui.errors",
-    "Lane": "kvtui.experiment",
+    "Lane": "kvtui.comparison.experiment",
     "PagedMemoryManager": "kvtui.memory.paged",
     "Workload": "kvtui.traces.workload",
     "load": "kvtui.library",

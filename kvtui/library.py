@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from kvtui.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
-from kvtui.lanes import LaneSpec
-from kvtui.names import gpu_named, model_named
-from kvtui.report import summary
+from kvtui.answers.report import summary
+from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.hardware.names import gpu_named, model_named
 from kvtui.traces import Wanted
 from kvtui.traces import load as load_trace
 from kvtui.traces.synthetic import bundled, path_of

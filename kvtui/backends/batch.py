@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtui.backends.ghost import Contents, chunks_of, views
-from kvtui.engine import Engine
-from kvtui.plan import Plan
-from kvtui.request import Phase, Request
+from kvtui.serving.engine import Engine
+from kvtui.serving.plan import Plan
+from kvtui.serving.request import Phase, Request
 
 VOCABULARY = 4096
 Ids = NDArray[np.int32]

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtui.engine import Engine
 from kvtui.memory.forks import ForkingMemoryManager
 from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.ops import Op, OpKind, OpLog
 from kvtui.memory.protocol import MemoryManager
-from kvtui.plan import Plan
-from kvtui.request import Phase, Request
+from kvtui.serving.engine import Engine
+from kvtui.serving.plan import Plan
+from kvtui.serving.request import Phase, Request
 
 Contents = NDArray[np.int64]
 POISON = -1  # of a slot that nobody has written since its block was handed out

@@ -12,8 +12,8 @@ import time
 from queue import SimpleQueue
 from typing import Final, Protocol
 
-from kvtui.engine import Engine
-from kvtui.measured import StepClock, StepTimes
+from kvtui.serving.engine import Engine
+from kvtui.serving.measured import StepClock, StepTimes
 
 AHEAD: Final = 64  # steps measured beyond those asked for
 REST_S: Final = 0.002  # between two looks when nothing is to be done

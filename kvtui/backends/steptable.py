@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from kvtui import __version__
 from kvtui.backends.batch import Batch
 from kvtui.errors import ConfigError
-from kvtui.plan import Plan
+from kvtui.serving.plan import Plan
 
 COLUMNS = (
     "gpu",

@@ -14,14 +14,14 @@ from kvtui.backends.torch_gemm import Products, weight_bytes
 from kvtui.backends.torch_kernels import choose
 from kvtui.backends.torch_lane import WARM_UP, TorchLane
 from kvtui.backends.torch_pool import Shape
-from kvtui.catalogue import ModelSpec
-from kvtui.engine import Engine
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.comparison.layers import layers_of
 from kvtui.errors import BackendError, ConfigError
-from kvtui.experiment import Experiment
-from kvtui.lanes import LaneSpec
-from kvtui.layers import layers_of
-from kvtui.measured import DeviceState, StepTimes
-from kvtui.plan import Plan
+from kvtui.hardware.catalogue import ModelSpec
+from kvtui.serving.engine import Engine
+from kvtui.serving.measured import DeviceState, StepTimes
+from kvtui.serving.plan import Plan
 
 if TYPE_CHECKING:
     from kvtui.backends.steptable import StepTable

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvtui.backends.torch_device import Device
-from kvtui.catalogue import ModelSpec
 from kvtui.errors import ConfigError
+from kvtui.hardware.catalogue import ModelSpec
 
 if TYPE_CHECKING:
     import torch

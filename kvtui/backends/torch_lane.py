@@ -16,11 +16,11 @@ from kvtui.backends.torch_gemm import Products
 from kvtui.backends.torch_model import Decoder
 from kvtui.backends.torch_pool import Shape, TensorPool
 from kvtui.backends.torch_verify import Verifier
-from kvtui.engine import Engine
 from kvtui.memory.ops import OpLog
 from kvtui.memory.protocol import MemoryManager
-from kvtui.plan import Plan
-from kvtui.request import Request
+from kvtui.serving.engine import Engine
+from kvtui.serving.plan import Plan
+from kvtui.serving.request import Request
 from kvtui.units import picoseconds
 
 if TYPE_CHECKING:

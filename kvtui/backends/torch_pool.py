@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvtui.backends.torch_device import Device
-from kvtui.catalogue import ModelSpec
 from kvtui.errors import BackendUnavailable
+from kvtui.hardware.catalogue import ModelSpec
 from kvtui.memory.ops import Op, OpKind
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from kvtui.backends.batch import Batch, TokenIds
 from kvtui.backends.torch_device import Device
 from kvtui.backends.torch_model import Decoder
 from kvtui.backends.torch_pool import TensorPool
-from kvtui.request import Request
+from kvtui.serving.request import Request
 
 if TYPE_CHECKING:
     import torch

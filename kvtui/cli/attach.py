@@ -16,7 +16,7 @@ import click
 from kvtui.cli.types import Positive
 
 if TYPE_CHECKING:
-    from kvtui.heading import Heading
+    from kvtui.comparison.heading import Heading
     from kvtui.live.filming import LiveFilming
     from kvtui.live.poll import Poller
     from kvtui.live.session import Session
@@ -109,8 +109,8 @@ def _attached(urls: Sequence[str], options: dict[str, Any], interval_s: float) -
 
 
 def _demo(interval_s: float) -> Poller:
-    from kvtui import catalogue
-    from kvtui.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+    from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+    from kvtui.hardware import catalogue
     from kvtui.live.demo import NAME, DemoPages
     from kvtui.live.poll import Poller
     from kvtui.live.servers import detect
@@ -134,7 +134,7 @@ class _Watched:
 
 def _watched(pollers: list[Poller], options: dict[str, Any], ends: ExitStack) -> _Watched:
     """Start to watch; everything is closed when `ends` is."""
-    from kvtui.heading import Heading
+    from kvtui.comparison.heading import Heading
     from kvtui.live.filming import LiveFilming
     from kvtui.live.report import summary
     from kvtui.live.session import Session

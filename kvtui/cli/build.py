@@ -6,19 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kvtui import serverlog
-from kvtui.catalogue import ModelSpec
 from kvtui.cli.device import on_device
 from kvtui.cli.progress import Progress
 from kvtui.cli.traceoptions import loading
+from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.comparison.layers import slot_share
 from kvtui.errors import ConfigError
-from kvtui.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
-from kvtui.kvtypes import token_bytes
-from kvtui.lanes import LaneSpec
-from kvtui.layers import slot_share
-from kvtui.names import gpu_named, model_named
-from kvtui.rules import NEWEST
-from kvtui.sizing import UTILIZATION
+from kvtui.hardware import serverlog
+from kvtui.hardware.catalogue import ModelSpec
+from kvtui.hardware.kvtypes import token_bytes
+from kvtui.hardware.names import gpu_named, model_named
+from kvtui.hardware.sizing import UTILIZATION
+from kvtui.serving.rules import NEWEST
 from kvtui.traces import load
 from kvtui.traces.synthetic import bundled, generate, path_of, recipe
 from kvtui.traces.workload import Workload

@@ -43,7 +43,7 @@ def capacity(as_json: bool, **options: Any) -> None:
     kvtui capacity my-trace.csv --model ./config.json --gpu l40s --tp 2 --length 8192
     kvtui capacity --from-log vllm.log --model llama-3.1-8b --gpu a100-80 --json
     """
-    from kvtui.capacity import capacity as answer
+    from kvtui.answers.capacity import capacity as answer
 
     report = answer(question_of(options), lengths=options["lengths"], trace=_lengths(options["trace"]))
     click.echo(json.dumps(report, indent=2) if as_json else render(report))
@@ -51,12 +51,12 @@ def capacity(as_json: bool, **options: Any) -> None:
 
 def question_of(options: dict[str, Any]) -> Any:
     """The question that the options ask."""
-    from kvtui import serverlog
-    from kvtui.capacity import Question
-    from kvtui.experiment import DEFAULT_GPU, DEFAULT_MODEL
-    from kvtui.kvtypes import kv_type
-    from kvtui.names import gpu_named, model_named
-    from kvtui.rules import NEWEST
+    from kvtui.answers.capacity import Question
+    from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL
+    from kvtui.hardware import serverlog
+    from kvtui.hardware.kvtypes import kv_type
+    from kvtui.hardware.names import gpu_named, model_named
+    from kvtui.serving.rules import NEWEST
 
     return Question(
         model_named(options["model"] or DEFAULT_MODEL),

@@ -11,7 +11,7 @@ import click
 from kvtui.cli.run import run
 
 if TYPE_CHECKING:
-    from kvtui.experiment import Experiment
+    from kvtui.comparison.experiment import Experiment
     from kvtui.recording import Recording
 
 OWN = ("headless", "as_json", "record", "force")  # which here would mean something else, or nothing
@@ -39,10 +39,10 @@ def check(measured: Path, as_json: bool, show: bool, **options: Any) -> int:
     kvtui check trace.jsonl --measured server.kvtui --lane paged --blocks 4096
     kvtui check trace.jsonl --measured server.kvtui --lane contiguous --lane paged:kv_dtype=fp8 --show
     """
+    from kvtui.answers.report import summary
     from kvtui.cli.build import experiment_of
     from kvtui.live.check import compare, render
     from kvtui.recording import Recording
-    from kvtui.report import summary
 
     recording = Recording(measured)
     experiment = experiment_of(options)

@@ -68,7 +68,7 @@ def models() -> None:
     \b
     kvtui models
     """
-    from kvtui.catalogue import models as known
+    from kvtui.hardware.catalogue import models as known
 
     click.echo(f"{'id':<24}{'parameters':>12}{'KV a token':>14}{'longest':>12}  figures from")
     for m in known():
@@ -83,7 +83,7 @@ def gpus() -> None:
     \b
     kvtui gpus
     """
-    from kvtui.catalogue import gpus as known
+    from kvtui.hardware.catalogue import gpus as known
 
     click.echo(f"{'id':<16}{'name':<28}{'memory':>10}{'bandwidth':>14}{'16-bit':>14}  figures from")
     for g in known():
@@ -106,7 +106,7 @@ def decisions(config: Path, trace_file: Path, output: Path, vllm: str) -> None:
     kvtui decisions config.json trace.jsonl -o decisions.jsonl.gz
     """
     from kvtui.cli.output import opened
-    from kvtui.decisions import decide, read_case
+    from kvtui.decisions.recorded import decide, read_case
 
     case = read_case(config, trace_file)
     with opened(str(output)) as stream:

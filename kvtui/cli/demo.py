@@ -11,7 +11,7 @@ import click
 from kvtui.cli.types import Positive
 
 if TYPE_CHECKING:
-    from kvtui.experiment import Experiment
+    from kvtui.comparison.experiment import Experiment
     from kvtui.traces.workload import Workload
 
 WORKLOAD = "chat"
@@ -102,9 +102,9 @@ def _measured(device: str) -> Experiment:
 
 
 def _experiment(backend: str) -> Experiment:
-    from kvtui import catalogue
-    from kvtui.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
-    from kvtui.lanes import LaneSpec
+    from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+    from kvtui.comparison.lanes import LaneSpec
+    from kvtui.hardware import catalogue
     from kvtui.traces import load
     from kvtui.traces.synthetic import path_of, recipe
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvtui.backends.steptable import StepTable
-    from kvtui.experiment import Experiment, Lane
+    from kvtui.comparison.experiment import Experiment, Lane
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

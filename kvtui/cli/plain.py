@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kvtui.experiment import Experiment, Lane
+    from kvtui.comparison.experiment import Experiment, Lane
     from kvtui.tui.view.scene import Scene
 
 
@@ -35,7 +35,7 @@ def plain(experiment: Experiment, *, every_s: float, speed: float | None, langua
 
 def once(experiment: Experiment, *, as_json: bool, language: str) -> int:
     """The moment at which the run is cut (`--until`), or its end: a line, or everything as JSON."""
-    from kvtui.snapshot import snapshot, stand_at
+    from kvtui.answers.snapshot import snapshot, stand_at
     from kvtui.tui.view.plainline import plain_line
     from kvtui.tui.view.situation import situation
 
@@ -53,7 +53,7 @@ def once(experiment: Experiment, *, as_json: bool, language: str) -> int:
 
 def _scenes(experiment: Experiment, every_s: float) -> Iterator[Scene]:
     """A scene each interval; the last one, with the verdict, at the end of all lanes."""
-    from kvtui.snapshot import stand_at
+    from kvtui.answers.snapshot import stand_at
 
     lanes = experiment.build()
     time_s = 0.0
@@ -71,8 +71,8 @@ def _end(lanes: Sequence[Lane]) -> float:
 
 
 def _scene(experiment: Experiment, lanes: Sequence[Lane], time_s: float) -> Scene:
-    from kvtui.heading import heading_of
-    from kvtui.report import summary
+    from kvtui.answers.report import summary
+    from kvtui.comparison.heading import heading_of
     from kvtui.tui.view.scene import Run, Scene
 
     ended = all(lane.done for lane in lanes)

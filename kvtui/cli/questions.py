@@ -12,7 +12,7 @@ from kvtui.cli.traceoptions import trace_options
 from kvtui.cli.types import Positive
 
 if TYPE_CHECKING:
-    from kvtui.experiment import Experiment
+    from kvtui.comparison.experiment import Experiment
 
 Command = Callable[..., Any]
 
@@ -40,7 +40,7 @@ def block_sizes(as_json: bool, **options: Any) -> None:
     \b
     kvtui block-sizes my-trace.csv --gpu h100-sxm
     """
-    from kvtui import blocksizes
+    from kvtui.answers import blocksizes
     from kvtui.cli.progress import Progress
 
     experiment = _experiment(options)
@@ -59,7 +59,7 @@ def advise(as_json: bool, **options: Any) -> None:
     \b
     kvtui advise my-trace.csv --model llama-3.1-8b --gpu l4
     """
-    from kvtui import advice
+    from kvtui.answers import advice
     from kvtui.cli.progress import Progress
 
     experiment = _experiment(options)
@@ -79,7 +79,7 @@ def hits(host_gib: float, as_json: bool, **options: Any) -> None:
     \b
     kvtui hits conversation_trace.jsonl --host-gib 64
     """
-    from kvtui import tiers
+    from kvtui.answers import tiers
     from kvtui.cli.progress import Progress
 
     experiment = _experiment(options)
@@ -89,9 +89,9 @@ def hits(host_gib: float, as_json: bool, **options: Any) -> None:
 
 
 def _experiment(options: dict[str, Any]) -> Experiment:
-    from kvtui import catalogue
     from kvtui.cli.build import workload_of
-    from kvtui.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+    from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+    from kvtui.hardware import catalogue
 
     return Experiment(
         workload_of(options),

@@ -48,8 +48,8 @@ def replay(
     """
     if (as_json or exports) and not headless:
         raise click.UsageError(f"{'--export' if exports else '--json'} goes with --headless")
-    from kvtui.exporting import exhibit_of_recording
     from kvtui.exports import export
+    from kvtui.exports.exhibits import exhibit_of_recording
     from kvtui.recording import Recording
 
     recording = Recording(file)
@@ -70,9 +70,9 @@ def replay(
 
 
 def _print(recording: Recording, *, as_json: bool) -> None:
+    from kvtui.answers.table import table
     from kvtui.live.overview import of_servers, overview
     from kvtui.recording.report import report_of
-    from kvtui.table import table
 
     report = report_of(recording)
     if as_json:

@@ -18,8 +18,8 @@ from kvtui.cli.types import Positive
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvtui.experiment import Experiment, Lane
-    from kvtui.filming import Filming
+    from kvtui.comparison.experiment import Experiment, Lane
+    from kvtui.recording.filming import Filming
 
 DEFAULT_SPEED = 4.0  # virtual seconds a second on screen
 NO_TERMINAL = "no full screen here ({}): the summary instead"
@@ -211,7 +211,7 @@ def _check_outputs(options: dict[str, Any]) -> None:
 def _filming(experiment: Experiment, path: Path | None, *, force: bool) -> Filming | None:
     if path is None:
         return None
-    from kvtui.filming import Filming
+    from kvtui.recording.filming import Filming
 
     return Filming(path, experiment, force=force)
 
@@ -220,11 +220,11 @@ def headless(
     experiment: Experiment, filming: Filming | None, *, as_json: bool, exports: Sequence[Path] = ()
 ) -> int:
     """Run all lanes and print what came out; gives the exit code."""
-    from kvtui import article
+    from kvtui.answers import article
+    from kvtui.answers.report import summary
+    from kvtui.answers.table import table
     from kvtui.cli.device import finish, outcome
     from kvtui.cli.progress import Progress
-    from kvtui.report import summary
-    from kvtui.table import table
 
     lanes = experiment.build(watched=filming is not None or bool(exports))
     if exports:
@@ -245,8 +245,8 @@ def headless(
         if filming.problem:
             print(f"kvtui: the recording ends early: {filming.problem}", file=sys.stderr)
     if exports:
-        from kvtui.exporting import exhibit_of_run
         from kvtui.exports import export
+        from kvtui.exports.exhibits import exhibit_of_run
 
         for path in exports:
             export(exhibit_of_run(experiment, lanes, report), path, force=True)

@@ -51,8 +51,8 @@ def steptime(
 
 
 def _check(path: str, engine: str | None, *, each: bool, as_json: bool) -> None:
-    from kvtui.coefficients import engine as profile
-    from kvtui.steptime import check, read
+    from kvtui.timing.coefficients import engine as profile
+    from kvtui.timing.steptime import check, read
 
     rows, unreadable = read(path)
     result = check(rows, profile=profile(engine) if engine else None)
@@ -101,11 +101,11 @@ def _table(families: dict[str, dict[str, Any]]) -> None:
 
 
 def _fit(path: str, output: Path | None, engine: str | None, *, as_json: bool) -> None:
-    from kvtui.calibration import as_data, calibrate
-    from kvtui.coefficients import DEFAULT_ENGINE, calibration_text
-    from kvtui.coefficients import engine as profile
     from kvtui.errors import ConfigError
-    from kvtui.steptime import check, read
+    from kvtui.timing.calibration import as_data, calibrate
+    from kvtui.timing.coefficients import DEFAULT_ENGINE, calibration_text
+    from kvtui.timing.coefficients import engine as profile
+    from kvtui.timing.steptime import check, read
 
     if output and output.exists():
         raise ConfigError(f"{output} exists and is not overwritten", hint="choose another name or remove it")
@@ -131,7 +131,7 @@ def _fit(path: str, output: Path | None, engine: str | None, *, as_json: bool) -
 
 
 def _known(*, as_json: bool) -> None:
-    from kvtui.coefficients import residuals
+    from kvtui.timing.coefficients import residuals
 
     rows = residuals()
     if as_json:

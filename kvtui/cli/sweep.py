@@ -116,8 +116,8 @@ def _run(runner: Any, pools: Any, ledger: Any, cells: Any) -> bool:
 
 def _cells(options: dict[str, Any]) -> Any:
     from kvtui.cli.build import source_of
-    from kvtui.experiment import DEFAULT_GPU, DEFAULT_MODEL
-    from kvtui.rules import NEWEST
+    from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL
+    from kvtui.serving.rules import NEWEST
     from kvtui.sweep.cell import Slo
     from kvtui.sweep.grid import expand, read_grid, values
 

@@ -19,8 +19,8 @@ def tour(**options: Any) -> int:
     kvtui tour
     kvtui tour --language ja
     """
-    from kvtui import catalogue
-    from kvtui.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+    from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+    from kvtui.hardware import catalogue
     from kvtui.traces import load
     from kvtui.traces.synthetic import path_of, recipe
     from kvtui.tui import run

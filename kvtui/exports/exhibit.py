@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kvtui.chronicle import Chronicle
-from kvtui.frame import EventKind, Frame, LaneInfo
-from kvtui.heading import Heading
-from kvtui.inspection import as_of
+from kvtui.comparison.heading import Heading
+from kvtui.frames.chronicle import Chronicle
+from kvtui.frames.frame import EventKind, Frame, LaneInfo
+from kvtui.frames.inspection import as_of
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from kvtui.answers.table import ROWS
 from kvtui.exports.exhibit import Exhibit, LaneExhibit, RequestRow, request_rows
-from kvtui.table import ROWS
 
 _COLOURS = ("#5f5f5f", "#00875f", "#005faf", "#875f87")
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 900, 260, 50, 24

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvtui.exports.exhibit import Exhibit, LaneExhibit
-from kvtui.frame import Event, EventKind
-from kvtui.inspection import as_of
+from kvtui.frames.frame import Event, EventKind
+from kvtui.frames.inspection import as_of
 
 US_PER_S = 1e6
 PS_PER_US = 1e6

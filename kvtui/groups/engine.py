@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from kvtui.cost import CostModel
-from kvtui.engine import Engine
 from kvtui.groups.fanout import widths
 from kvtui.groups.link import Link
 from kvtui.groups.request import GroupRequest
 from kvtui.groups.scheduler import GroupScheduler
-from kvtui.intake import Arrival, request_of
 from kvtui.memory.forks import ForkingMemoryManager
-from kvtui.plan import Plan
-from kvtui.request import Request
-from kvtui.rules import Rules
+from kvtui.serving.cost import CostModel
+from kvtui.serving.engine import Engine
+from kvtui.serving.intake import Arrival, request_of
+from kvtui.serving.plan import Plan
+from kvtui.serving.request import Request
+from kvtui.serving.rules import Rules
 from kvtui.traces.workload import Workload
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvtui.intake import BlockKeys
+from kvtui.serving.intake import BlockKeys
 from kvtui.traces.workload import Workload
 
 COMMON = 0.05  # share of the requests that have to begin with a block for it to be pinned

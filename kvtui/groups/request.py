@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvtui.request import Request
+from kvtui.serving.request import Request
 
 
 class GroupRequest(Request):

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from kvtui.groups.beams import BeamTree
 from kvtui.groups.request import GroupRequest
 from kvtui.memory.forks import ForkingMemoryManager
-from kvtui.plan import Plan
-from kvtui.request import Phase, Request
-from kvtui.rules import Rules
-from kvtui.scheduler import Scheduler
+from kvtui.serving.plan import Plan
+from kvtui.serving.request import Phase, Request
+from kvtui.serving.rules import Rules
+from kvtui.serving.scheduler import Scheduler
 
 PREEMPT = ("auto", "recompute", "swap")
 

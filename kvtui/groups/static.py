@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kvtui.plan import Plan
-from kvtui.request import Phase, Request
-from kvtui.scheduler import Scheduler
+from kvtui.serving.plan import Plan
+from kvtui.serving.request import Phase, Request
+from kvtui.serving.scheduler import Scheduler
 
 
 class StaticScheduler(Scheduler):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvtui.errors import RecordingError
-from kvtui.frame import Frame
+from kvtui.frames.frame import Frame
 from kvtui.recording import Recording, Track
 from kvtui.units import seconds
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kvtui import __version__
-from kvtui.counters import CounterReader
-from kvtui.experiment import Experiment, Lane
+from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.frames.counters import CounterReader
 from kvtui.live.fetch import FetchError
 from kvtui.live.poll import now_s
 from kvtui.units import picoseconds

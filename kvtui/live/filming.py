@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from kvtui import __version__
+from kvtui.comparison.heading import Heading
 from kvtui.errors import RecordingError
-from kvtui.frame import LaneInfo
-from kvtui.heading import Heading
+from kvtui.frames.frame import LaneInfo
 from kvtui.live.session import Seen
 from kvtui.recording.recorder import Recorder
 

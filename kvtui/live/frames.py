@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtui.frame import Cell, Cells, Counters, Frame, LaneInfo, Percentiles, RunningRow, Split
+from kvtui.frames.frame import Cell, Cells, Counters, Frame, LaneInfo, Percentiles, RunningRow, Split
 from kvtui.live.numbers import Number
 from kvtui.live.reading import Reading, Slot
 from kvtui.live.watch import Snapshot

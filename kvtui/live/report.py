@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kvtui import __version__
-from kvtui.frame import Percentiles
+from kvtui.answers.report import DIGITS, SCHEMA
+from kvtui.frames.frame import Percentiles
 from kvtui.live.numbers import UNKNOWN, Number
 from kvtui.live.watch import Snapshot
-from kvtui.report import DIGITS, SCHEMA
 
 NA = "n/a"
 

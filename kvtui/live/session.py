@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from kvtui.frame import Frame, LaneInfo
+from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.live.frames import Content, Film, info_of
 from kvtui.live.poll import Poller, now_s
 from kvtui.live.watch import Snapshot

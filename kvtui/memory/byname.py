@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kvtui.request import Phase, Request
+from kvtui.serving.request import Phase, Request
 
 if TYPE_CHECKING:
     from kvtui.memory.hits import Hits

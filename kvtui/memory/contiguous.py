@@ -10,7 +10,7 @@ from kvtui.memory.hits import NO_HITS, Hits
 from kvtui.memory.levels import Bought, Levels
 from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.placement import Buddy, FirstFit, Placement
-from kvtui.request import Request
+from kvtui.serving.request import Request
 
 RESERVE = ("max", "pow2", "exact")
 PLACEMENT = ("first-fit", "buddy")

@@ -10,7 +10,7 @@ from kvtui.memory.hits import NO_HITS, Hits
 from kvtui.memory.levels import Levels
 from kvtui.memory.ops import OpKind
 from kvtui.memory.paged import PagedMemoryManager
-from kvtui.request import Request
+from kvtui.serving.request import Request
 
 Move = tuple[Request, Request]  # a sequence, and the one it goes on from
 

@@ -19,8 +19,8 @@ from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.pool import BlockPool
 from kvtui.memory.retention import Retention
 from kvtui.memory.wheel import PhaseWheel
-from kvtui.request import Request
-from kvtui.rules import Rules
+from kvtui.serving.request import Request
+from kvtui.serving.rules import Rules
 
 _NUMBER_BITS = 40  # of a private key that hold the block's number
 _ANYTHING = 0

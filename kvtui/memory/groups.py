@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kvtui.errors import ConfigError
-from kvtui.rules import Rules
+from kvtui.serving.rules import Rules
 
 ONE_FULL_LAYER = ("full",)
 Kind = tuple[int | None, int]  # window, tokens a block

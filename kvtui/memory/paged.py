@@ -13,7 +13,7 @@ from kvtui.memory.levels import Bought, Levels
 from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.pool import BlockPool
 from kvtui.memory.wheel import PhaseWheel, affordable
-from kvtui.request import Request
+from kvtui.serving.request import Request
 
 
 class PagedMemoryManager(ByName):

@@ -8,7 +8,7 @@ from typing import Protocol
 from kvtui.memory.hits import Hits
 from kvtui.memory.levels import Bought, Levels
 from kvtui.memory.ops import OpLog
-from kvtui.request import Request
+from kvtui.serving.request import Request
 
 
 class MemoryManager(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvtui.memory.groups import Group
-from kvtui.request import Request
+from kvtui.serving.request import Request
 
 
 class Retention:

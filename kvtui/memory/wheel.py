@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, ValuesView
 from itertools import chain
 
-from kvtui.request import Request
+from kvtui.serving.request import Request
 
 
 class PhaseWheel:

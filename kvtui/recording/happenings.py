@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtui.chronicle import KINDS, Chronicle
-from kvtui.frame import EventKind
+from kvtui.frames.chronicle import KINDS, Chronicle
+from kvtui.frames.frame import EventKind
 from kvtui.recording.packing import Planes, Shape, decode, encode
 
 _COLUMNS: Final = 6

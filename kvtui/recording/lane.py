@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kvtui.chronicle import Chronicle
-from kvtui.frame import Frame, LaneInfo
+from kvtui.frames.chronicle import Chronicle
+from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.recording.reader import Track
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, Final, TypeVar
 
-from kvtui.chronicle import KINDS
 from kvtui.errors import RecordingError
-from kvtui.frame import EventKind
+from kvtui.frames.chronicle import KINDS
+from kvtui.frames.frame import EventKind
 
 T = TypeVar("T")
 _KNOWN: Final = {kind.value: kind for kind in KINDS}

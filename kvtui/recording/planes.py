@@ -11,8 +11,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtui.chronicle import KINDS
-from kvtui.frame import Cells, Counters, Event, EventKind, Frame, Percentiles, RunningRow, Split, WaitingRow
+from kvtui.frames.chronicle import KINDS
+from kvtui.frames.frame import (
+    Cells,
+    Counters,
+    Event,
+    EventKind,
+    Frame,
+    Percentiles,
+    RunningRow,
+    Split,
+    WaitingRow,
+)
 from kvtui.recording.packing import Plane, Planes, Shape
 from kvtui.units import picoseconds, seconds
 

@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kvtui.chronicle import Chronicle
+from kvtui.comparison.heading import Heading
 from kvtui.errors import RecordingError
-from kvtui.frame import Frame, LaneInfo
-from kvtui.heading import Heading
+from kvtui.frames.chronicle import Chronicle
+from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.recording.happenings import Told
 from kvtui.recording.names import described, kinds_of
 from kvtui.recording.packing import Planes, decode

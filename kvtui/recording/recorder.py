@@ -10,9 +10,9 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from kvtui.chronicle import Chronicle
 from kvtui.errors import RecordingError
-from kvtui.frame import Frame, LaneInfo
+from kvtui.frames.chronicle import Chronicle
+from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.recording import pieces
 from kvtui.recording.happenings import Gains
 from kvtui.recording.names import kind_names

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvtui.answers.report import counted
+from kvtui.answers.verdict import verdict
 from kvtui.recording.reader import Recording, Track
-from kvtui.report import counted
 from kvtui.units import seconds
-from kvtui.verdict import verdict
 
 _NOT_RECORDED: dict[str, Any] = {
     "waiting_for_memory_pct": None,

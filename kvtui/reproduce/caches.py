@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kvtui import catalogue
-from kvtui.experiment import Experiment
-from kvtui.hitcurve import hit_curve
-from kvtui.lanes import LaneSpec
+from kvtui.answers.hitcurve import hit_curve
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.hardware import catalogue
 from kvtui.reproduce.entry import Entry, missing, named
 from kvtui.reproduce.settings import Settings
 from kvtui.traces import load

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
-from kvtui.catalogue import nearest
 from kvtui.errors import ConfigError
+from kvtui.hardware.catalogue import nearest
 from kvtui.reproduce import batches, caches, rates, shared, sizes, stalls, swapping
 from kvtui.reproduce.entry import Entry
 from kvtui.reproduce.settings import Settings

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kvtui.engine import Engine
+from kvtui.comparison.systems import ORCA_SEQS, PAPER_SEQS, PAPER_TOKENS, PAPER_WATERMARK
 from kvtui.groups.engine import GroupEngine
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.memory.forks import ForkingMemoryManager
-from kvtui.plan import Plan
-from kvtui.request import Request
-from kvtui.rules import Rules
-from kvtui.systems import ORCA_SEQS, PAPER_SEQS, PAPER_TOKENS, PAPER_WATERMARK
+from kvtui.serving.engine import Engine
+from kvtui.serving.plan import Plan
+from kvtui.serving.request import Request
+from kvtui.serving.rules import Rules
 from kvtui.traces.published import LIMIT
 from kvtui.traces.workload import Workload
 from kvtui.units import picoseconds

@@ -6,14 +6,14 @@ from math import sqrt
 
 import numpy as np
 
-from kvtui.engine import Engine
+from kvtui.comparison.systems import ORCA_SEQS, plain
 from kvtui.groups.static import StaticScheduler
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.reproduce.batches import PAPER
 from kvtui.reproduce.entry import Entry, named
 from kvtui.reproduce.paper import SLOTS, PaperCost, engine, rules
 from kvtui.reproduce.settings import Settings
-from kvtui.systems import ORCA_SEQS, plain
+from kvtui.serving.engine import Engine
 from kvtui.traces.published import LIMIT, Lengths, poisson
 from kvtui.traces.workload import Ints, Workload
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from kvtui import catalogue
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError
-from kvtui.experiment import Experiment
-from kvtui.lanes import LaneSpec
+from kvtui.hardware import catalogue
 from kvtui.reproduce.paper import SLOTS
 from kvtui.reproduce.settings import Settings
 from kvtui.traces.published import LIMIT, poisson

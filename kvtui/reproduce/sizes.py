@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvtui import catalogue
+from kvtui.hardware import catalogue
 from kvtui.reproduce.batches import PAPER
 from kvtui.reproduce.entry import Entry, named
 from kvtui.reproduce.settings import Settings

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kvtui import catalogue
+from kvtui.hardware import catalogue
 from kvtui.reproduce.entry import Entry, missing, named
 from kvtui.reproduce.settings import Settings
-from kvtui.roofline import RooflineCost
+from kvtui.timing.roofline import RooflineCost
 from kvtui.units import seconds
 
 SOURCE = "Sarathi-Serve (OSDI 2024), abstract, Fig. 9 and Table 4"

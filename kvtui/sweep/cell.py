@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from kvtui import __version__, money
-from kvtui.counters import CounterReader
+from kvtui import __version__
+from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError, DoesNotFit, KvtuiError
-from kvtui.experiment import Experiment, Lane
-from kvtui.lanes import LaneSpec
-from kvtui.names import gpu_named, model_named
-from kvtui.predict import expected_error
-from kvtui.rules import NEWEST
+from kvtui.frames.counters import CounterReader
+from kvtui.hardware import money
+from kvtui.hardware.names import gpu_named, model_named
+from kvtui.serving.rules import NEWEST
 from kvtui.sweep.digests import check
+from kvtui.timing.predict import expected_error
 from kvtui.traces import load
 from kvtui.traces.synthetic import bundled, path_of
 from kvtui.traces.workload import Workload

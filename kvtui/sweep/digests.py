@@ -8,9 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kvtui.coefficients import engine_files
 from kvtui.errors import ConfigError
-from kvtui.names import model_files
+from kvtui.hardware.names import model_files
+from kvtui.timing.coefficients import engine_files
 
 if TYPE_CHECKING:
     from kvtui.sweep.cell import Cell

@@ -9,8 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from kvtui.catalogue import nearest
 from kvtui.errors import ConfigError
+from kvtui.hardware.catalogue import nearest
 from kvtui.sweep.cell import Cell, Slo
 from kvtui.sweep.digests import sealed
 

@@ -18,8 +18,8 @@ from random import Random
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kvtui.catalogue import nearest
 from kvtui.errors import ConfigError
+from kvtui.hardware.catalogue import nearest
 
 if TYPE_CHECKING:
     from kvtui.traces.workload import Workload

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from kvtui.comparison.experiment import Experiment
 from kvtui.errors import RecordingError
-from kvtui.experiment import Experiment
-from kvtui.frame import Frame, LaneInfo
+from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.live.watch import Snapshot
 from kvtui.recording import Past, RecordedLane, Recording, Track
 from kvtui.tui.show import Cast, Simulation

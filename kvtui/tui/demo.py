@@ -6,7 +6,7 @@ import asyncio
 from time import monotonic
 from typing import Final
 
-from kvtui.experiment import Experiment
+from kvtui.comparison.experiment import Experiment
 from kvtui.tui.app import KvtuiApp
 from kvtui.tui.pages import SummaryPage
 from kvtui.tui.view.scene import Run

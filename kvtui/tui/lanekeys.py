@@ -11,8 +11,8 @@ from textual.containers import Horizontal
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Label
 
+from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import KvtuiError
-from kvtui.lanes import LaneSpec
 from kvtui.tui.stage import Stage
 
 _ADD = "Add a lane (paged:32, contiguous:pow2, ...):"

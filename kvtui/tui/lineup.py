@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from kvtui.blank import blank
-from kvtui.branching import branch
-from kvtui.checkpoints import Checkpoints
+from kvtui.comparison.branching import branch
+from kvtui.comparison.checkpoints import Checkpoints
+from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.lanes import LaneSpec, named
+from kvtui.comparison.player import History, Player
 from kvtui.errors import ConfigError, KvtuiError
-from kvtui.experiment import Experiment, Lane
-from kvtui.filming import Filming
-from kvtui.frame import Frame, LaneInfo
-from kvtui.lanes import LaneSpec, named
+from kvtui.frames.blank import blank
+from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.memory.contiguous import RESERVE
-from kvtui.player import History, Player
+from kvtui.recording.filming import Filming
 from kvtui.tui.selection import Selection
 from kvtui.tui.show import Films, Show, Simulation
 from kvtui.units import seconds

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kvtui.experiment import Experiment
-from kvtui.heading import Heading
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.heading import Heading
 from kvtui.live.report import stale, summary
 from kvtui.live.session import LiveLane, Memory, Session
 from kvtui.live.watch import Snapshot

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.events import Click, Resize
 
-from kvtui.experiment import Experiment
+from kvtui.comparison.experiment import Experiment
 from kvtui.tui.board import Board, place
 from kvtui.tui.flow import Flow, writing
 from kvtui.tui.inspecting import Inspecting

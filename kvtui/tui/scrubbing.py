@@ -8,7 +8,7 @@ from typing import Final
 from textual.events import MouseDown, MouseMove, MouseUp
 from textual.screen import Screen
 
-from kvtui.frame import EventKind
+from kvtui.frames.frame import EventKind
 from kvtui.tui.board import Board
 from kvtui.tui.stage import MARKED, Stage
 from kvtui.tui.view.timeline import time_at

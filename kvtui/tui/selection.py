@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kvtui.chronicle import Chronicle
-from kvtui.frame import Frame, LaneInfo
-from kvtui.inspection import VIEWS, Inspected, block_life, inspect
+from kvtui.frames.chronicle import Chronicle
+from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.inspection import VIEWS, Inspected, block_life, inspect
 
 ROWS = 10_000  # of the queues while a request is inspected or looked for
 

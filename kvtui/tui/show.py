@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from kvtui.checkpoints import Checkpoints
-from kvtui.experiment import Experiment
-from kvtui.experiment import Lane as ExperimentLane
-from kvtui.filming import Filming
-from kvtui.frame import LaneInfo
-from kvtui.heading import Heading, heading_of
+from kvtui.answers.report import summary
+from kvtui.comparison.checkpoints import Checkpoints
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.experiment import Lane as ExperimentLane
+from kvtui.comparison.heading import Heading, heading_of
+from kvtui.comparison.player import History, Lane
+from kvtui.frames.frame import LaneInfo
 from kvtui.live.filming import LiveFilming
 from kvtui.live.watch import Snapshot
-from kvtui.player import History, Lane
 from kvtui.recording import Past, RecordedLane, Recording
+from kvtui.recording.filming import Filming
 from kvtui.recording.report import report_of
-from kvtui.report import summary
 
 Films: TypeAlias = Filming | LiveFilming
 Playable: TypeAlias = "Experiment | Recording | Show"

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from kvtui.chronicle import Chronicle
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lanes import LaneSpec, named
+from kvtui.comparison.player import BREATH_S, ROWS, Clock, History, Player
 from kvtui.errors import KvtuiError
-from kvtui.experiment import Experiment
 from kvtui.exports import Exhibit, LaneExhibit
-from kvtui.filming import Filming
-from kvtui.frame import EventKind, LaneInfo
-from kvtui.lanes import LaneSpec, named
-from kvtui.measured import DeviceState
-from kvtui.player import BREATH_S, ROWS, Clock, History, Player
+from kvtui.frames.chronicle import Chronicle
+from kvtui.frames.frame import EventKind, LaneInfo
+from kvtui.recording.filming import Filming
+from kvtui.serving.measured import DeviceState
 from kvtui.tui.lineup import Lineup, kept_name, manager_after
 from kvtui.tui.selection import ROWS as ALL_ROWS
 from kvtui.tui.selection import Selection

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kvtui import catalogue
-from kvtui.experiment import Experiment
-from kvtui.lanes import LaneSpec
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.hardware import catalogue
 from kvtui.traces.workload import Workload
 from tests.backends.tensors import torch  # noqa: F401, skips without torch
 

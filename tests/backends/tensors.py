@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kvtui.backends.ghost import Contents, contents_of
-from kvtui.engine import Engine
-from kvtui.plan import Plan
-from kvtui.request import Request
+from kvtui.serving.engine import Engine
+from kvtui.serving.plan import Plan
+from kvtui.serving.request import Request
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)

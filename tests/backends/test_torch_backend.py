@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from kvtui.checkpoints import Checkpoints
+from kvtui.answers.report import summary
+from kvtui.answers.table import table
+from kvtui.comparison.checkpoints import Checkpoints
+from kvtui.comparison.experiment import Lane
 from kvtui.errors import BackendError, ConfigError
-from kvtui.experiment import Lane
-from kvtui.report import summary
-from kvtui.table import table
 from tests.backends.runs import experiment, on_cpu, plain
 from tests.backends.tensors import torch
+from tests.comparison.test_checkpoints import same
 from tests.shared import SHARED, needs_shared
-from tests.test_checkpoints import same
 
 pytestmark = pytest.mark.torch
 

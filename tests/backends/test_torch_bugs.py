@@ -9,7 +9,7 @@ import pytest
 
 from kvtui.backends.batch import Batch, Ids, TokenIds, _mixed
 from kvtui.memory.paged import PagedMemoryManager
-from kvtui.request import Request
+from kvtui.serving.request import Request
 from tests.backends.tensors import CPU, SMALL, torch
 from tests.memory.ghost_driver import Driver, Tokens, WrongRead, chain_keys, prefix_hashes
 from tests.memory.test_ghost import (

@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 
 from kvtui.backends.ghost import Mismatch
-from kvtui.decisions import rows_of
-from kvtui.engine import Engine
+from kvtui.decisions.recorded import rows_of
 from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.serving.engine import Engine
 from tests.backends.tensors import SMALL, AsModelled, on_tensors, torch
-from tests.engine.digest import run
-from tests.engine.test_ghost import published_early, swapped_entries, truth_of, watched
-from tests.engine.test_leaps import contiguous, paged
-from tests.engine.test_more_ghost import engine_of
-from tests.engine.worlds import world
+from tests.serving.digest import run
+from tests.serving.test_ghost import published_early, swapped_entries, truth_of, watched
+from tests.serving.test_leaps import contiguous, paged
+from tests.serving.test_more_ghost import engine_of
+from tests.serving.worlds import world
 
 pytestmark = pytest.mark.torch
 

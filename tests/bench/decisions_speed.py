@@ -20,8 +20,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from kvtui.decisions import prepare
-from tests.engine.worlds import World
+from kvtui.decisions.recorded import prepare
+from tests.serving.worlds import World
 from tests.shared import SHARED
 from tests.vllm.real import ORACLE, PYTHON, why_not
 

@@ -16,7 +16,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
-from kvtui.frame import Cell, Frame, LaneInfo
+from kvtui.frames.frame import Cell, Frame, LaneInfo
 from kvtui.tui.app import KvtuiApp
 from kvtui.tui.cleanapp import show
 from kvtui.tui.inks import style_of

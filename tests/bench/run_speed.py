@@ -18,11 +18,11 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from kvtui import catalogue
-from kvtui.experiment import Experiment
-from kvtui.lanes import LaneSpec
+from kvtui.answers.report import summary
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.hardware import catalogue
 from kvtui.memory.ops import OpLog
-from kvtui.report import summary
 from kvtui.traces import load
 from tests.bench import azure, mooncake
 

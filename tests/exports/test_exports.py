@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from kvtui.answers.report import summary
 from kvtui.errors import ConfigError
-from kvtui.exporting import exhibit_of_recording, exhibit_of_run
 from kvtui.exports import Exhibit, export, writer
+from kvtui.exports.exhibits import exhibit_of_recording, exhibit_of_run
 from kvtui.recording import Recording
-from kvtui.report import summary
 from tests.cli.run import complaint, kvtui
 from tests.recording.films import filmed
 from tests.tui.stagecraft import small, stand_at, still

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from kvtui import catalogue
-from kvtui.engine import Engine
-from kvtui.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
-from kvtui.lanes import LaneSpec
+from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.hardware import catalogue
 from kvtui.memory.ops import OpLog
+from kvtui.serving.engine import Engine
 from kvtui.traces import load
 from kvtui.traces.synthetic import bundled, path_of
 

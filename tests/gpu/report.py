@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from kvtui import catalogue
 from kvtui.backends.batch import Batch
 from kvtui.backends.ghost import contents_of
 from kvtui.backends.torch_backend import Settings, TorchBackend
@@ -26,15 +25,16 @@ from kvtui.backends.torch_lane import TorchLane
 from kvtui.backends.torch_pool import Shape
 from kvtui.backends.torch_verify import TOLERANCE
 from kvtui.cli.demo import at_once
-from kvtui.decisions import prepare
-from kvtui.engine import Engine
-from kvtui.experiment import Experiment
-from kvtui.lanes import LaneSpec
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.decisions.recorded import prepare
+from kvtui.hardware import catalogue
 from kvtui.memory.paged import PagedMemoryManager
-from kvtui.plan import Plan
+from kvtui.serving.engine import Engine
+from kvtui.serving.plan import Plan
 from kvtui.traces import load
 from kvtui.traces.synthetic import path_of
-from tests.engine.worlds import world
+from tests.serving.worlds import world
 
 MIB = 1 << 20
 SMALL = Shape(heads=4, kv_heads=2, key_dim=64, value_dim=64)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtui.catalogue import KvGroup, gpu, gpus, model, models
 from kvtui.errors import ConfigError
+from kvtui.hardware.catalogue import KvGroup, gpu, gpus, model, models
 
 REFERENCE = Path(__file__).parents[2] / "../shared/reference"
 
@@ -95,5 +95,5 @@ def test_facts_agree_with_the_reference() -> None:
 
 
 def test_importing_it_does_not_import_numpy() -> None:
-    code = "import sys, kvtui.sizing, kvtui.roofline; sys.exit('numpy' in sys.modules)"
+    code = "import sys, kvtui.hardware.sizing, kvtui.timing.roofline; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtui.catalogue import KvGroup, ModelSpec, gpu, model
 from kvtui.errors import ConfigError
-from kvtui.hfconfig import model_of
-from kvtui.kvtypes import KV_TYPES, element_bytes, kv_type, token_bytes
-from kvtui.sizing import pool
+from kvtui.hardware.catalogue import KvGroup, ModelSpec, gpu, model
+from kvtui.hardware.hfconfig import model_of
+from kvtui.hardware.kvtypes import KV_TYPES, element_bytes, kv_type, token_bytes
+from kvtui.hardware.sizing import pool
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama",

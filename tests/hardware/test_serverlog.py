@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtui.catalogue import model
 from kvtui.errors import ConfigError
-from kvtui.kvtypes import token_bytes
-from kvtui.serverlog import parse, read
+from kvtui.hardware.catalogue import model
+from kvtui.hardware.kvtypes import token_bytes
+from kvtui.hardware.serverlog import parse, read
 
 GIB = 2**30
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from kvtui.catalogue import gpu, model
 from kvtui.errors import ConfigError, DoesNotFit
-from kvtui.sizing import GIB, BatchLimits, Pool, batch_limits, pool
+from kvtui.hardware.catalogue import gpu, model
+from kvtui.hardware.sizing import GIB, BatchLimits, Pool, batch_limits, pool
 
 LLAMA = model("llama-3.1-8b")
 

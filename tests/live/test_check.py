@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kvtui.comparison.heading import Heading
 from kvtui.errors import RecordingError
-from kvtui.heading import Heading
 from kvtui.live.check import Figure, compare, render
 from kvtui.live.filming import LiveFilming
 from kvtui.live.frames import Film, info_of

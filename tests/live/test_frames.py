@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvtui.frame import Cell
+from kvtui.frames.frame import Cell
 from kvtui.live.frames import MOST_CELLS, Film, grid_of, info_of
 from kvtui.live.numbers import derived, reported
 from kvtui.live.poll import Poller

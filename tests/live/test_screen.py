@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from kvtui.heading import Heading
+from kvtui.comparison.heading import Heading
 from kvtui.live.filming import LiveFilming
 from kvtui.live.poll import attach
 from kvtui.live.report import summary

@@ -10,7 +10,7 @@ import numpy as np
 from kvtui.backends.ghost import GhostPool
 from kvtui.memory.ops import OpLog
 from kvtui.memory.paged import PagedMemoryManager
-from kvtui.request import Request
+from kvtui.serving.request import Request
 
 Tokens = list[int]
 

@@ -1,6 +1,6 @@
 """What block tables mean: the ghost pool finds nothing wrong with the managers, and the bugs planted in them.
 
-Six of the seven bugs are here, by name; the seventh needs a schedule (tests/engine/test_ghost.py).
+Six of the seven bugs are here, by name; the seventh needs a schedule (tests/serving/test_ghost.py).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import ast
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from tests.packaging.source import ROOT, modules, parse
@@ -17,15 +17,15 @@ ON_DEMAND = ("torch", "zmq", "msgpack", "aiohttp", "distributed")
 SCREEN_SIDE = ("tui", "__main__", "cli")
 # Readers know dates; backends, the player and what watches servers know the clock. Everything else decides
 # what happens in a run.
-EDGE = (*SCREEN_SIDE, "traces", "backends", "player", "live")
+EDGE = (*SCREEN_SIDE, "traces", "backends", "live")
+PLAYER = "kvtui.comparison.player"
 CLOCK_AND_CHANCE = ("asyncio", "time", "random", "datetime", "numpy.random")
-IMPURE = (*CLOCK_AND_CHANCE, *(f"kvtui.{area}" for area in EDGE if area != "traces"))
+IMPURE = (*CLOCK_AND_CHANCE, PLAYER, *(f"kvtui.{area}" for area in EDGE if area != "traces"))
 
 
 def area(module: str) -> str:
-    """`memory` for kvtui.memory.pool, `cli` for kvtui.cli and kvtui.cli_run, nothing for kvtui itself."""
-    part = module.split(".")[1] if "." in module else ""
-    return "cli" if part.startswith("cli") else part
+    """`memory` for kvtui.memory.pool, nothing for kvtui itself."""
+    return module.split(".")[1] if "." in module else ""
 
 
 def test_modules_load_neither_screen_nor_on_demand_packages() -> None:
@@ -49,7 +49,9 @@ def test_modules_load_neither_screen_nor_on_demand_packages() -> None:
 
 
 def test_engine_side_is_pure() -> None:
-    pure = {module: path for module, path in modules().items() if area(module) not in EDGE}
+    pure = {
+        module: path for module, path in modules().items() if area(module) not in EDGE and module != PLAYER
+    }
     assert "kvtui.memory.paged" in pure
     offenders = [
         f"{path.relative_to(ROOT)}:{line} uses {name}"
@@ -72,3 +74,24 @@ def names_used(module: str, path: Path) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
         elif isinstance(node, ast.Attribute) and ast.unparse(node) in ("np.random", "numpy.random"):
             yield node.lineno, "numpy.random"
+
+
+def test_modules_import_each_other_in_one_direction() -> None:
+    """No circle among imports at the top of modules; what is imported only for types does not count."""
+    known = modules()
+    below = {module: imported(path, known) - {module} for module, path in known.items()}
+    while leaves := [module for module, needs in below.items() if not needs]:
+        for module in leaves:
+            del below[module]
+        below = {module: needs.difference(leaves) for module, needs in below.items()}
+    assert not below, f"a circle among {sorted(below)}"
+
+
+def imported(path: Path, known: Collection[str]) -> set[str]:
+    """Modules of kvtui that a module imports when it is loaded."""
+    found = set()
+    for node in parse(path).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            parts = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= parts & set(known) or {node.module}
+    return found & set(known) - {"kvtui"}

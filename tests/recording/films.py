@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from kvtui.experiment import Experiment
-from kvtui.filming import Filming
-from kvtui.frame import Frame
-from kvtui.report import summary
+from kvtui.answers.report import summary
+from kvtui.comparison.experiment import Experiment
+from kvtui.frames.frame import Frame
+from kvtui.recording.filming import Filming
 from tests.tui.stagecraft import small
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kvtui.filming import Filming
-from kvtui.heading import Heading
+from kvtui.comparison.heading import Heading
 from kvtui.live.filming import LiveFilming
 from kvtui.live.report import summary
 from kvtui.recording import Recording
+from kvtui.recording.filming import Filming
 from kvtui.recording.report import report_of
 from kvtui.tui.liveshow import LiveShow
 from kvtui.tui.stage import Stage

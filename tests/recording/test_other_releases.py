@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvtui.chronicle import KINDS
 from kvtui.errors import RecordingError
-from kvtui.exporting import exhibit_of_recording
-from kvtui.frame import EventKind
+from kvtui.exports.exhibits import exhibit_of_recording
+from kvtui.frames.chronicle import KINDS
+from kvtui.frames.frame import EventKind
 from kvtui.recording import Recording, pieces
 from kvtui.recording.pieces import Kind
 from kvtui.tui.show import Replay

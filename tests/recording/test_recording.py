@@ -11,16 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kvtui.answers.report import summary
 from kvtui.errors import RecordingError
-from kvtui.frame import Frame
+from kvtui.frames.frame import Frame
 from kvtui.recording import Recorder, Recording
 from kvtui.recording.packing import Shape, decode, encode
 from kvtui.recording.pieces import pieces
 from kvtui.recording.report import report_of
-from kvtui.report import summary
+from tests.answers.test_report import experiment
+from tests.comparison.test_checkpoints import same
 from tests.recording.films import film, filmed, straight
-from tests.test_checkpoints import same
-from tests.test_report import experiment
 from tests.tui.frames import NONE, contiguous_frame, lane, paged_frame
 from tests.tui.stagecraft import small
 

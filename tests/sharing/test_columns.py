@@ -13,7 +13,7 @@ from kvtui.groups.fanout import fanned_out, widths
 from kvtui.traces import load
 from kvtui.traces.convert import convert
 from kvtui.traces.workload import Workload
-from tests.engine.build import workload
+from tests.serving.build import workload
 
 
 def several() -> Workload:

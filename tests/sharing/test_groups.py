@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from kvtui.backends.ghost import GhostObserver, Mismatch, Stories
-from kvtui.engine import UNLIMITED
 from kvtui.groups.engine import GroupEngine
 from kvtui.groups.fanout import widths
 from kvtui.groups.link import Link
 from kvtui.memory.forks import ForkingMemoryManager
-from kvtui.plan import Plan
-from kvtui.request import Request
-from kvtui.roofline import LinearCost
-from tests.engine.build import workload
+from kvtui.serving.engine import UNLIMITED
+from kvtui.serving.plan import Plan
+from kvtui.serving.request import Request
+from kvtui.timing.roofline import LinearCost
+from tests.serving.build import workload
 from tests.sharing.worlds import paper_rules, world
 
 SEEDS = range(14)

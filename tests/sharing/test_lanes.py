@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kvtui import catalogue
+from kvtui.answers.report import summary
 from kvtui.backends.ghost import GhostObserver, Stories
-from kvtui.checkpoints import Checkpoints
+from kvtui.comparison.checkpoints import Checkpoints
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lanes import LaneSpec, named
 from kvtui.errors import ConfigError
-from kvtui.experiment import Experiment
-from kvtui.frame import Cell, EventKind
-from kvtui.lanes import LaneSpec, named
-from kvtui.report import summary
+from kvtui.frames.frame import Cell, EventKind
+from kvtui.hardware import catalogue
 from kvtui.traces.workload import Workload
-from tests.engine.build import workload
+from tests.serving.build import workload
 
 NAMES = (
     "vllm-sosp",

@@ -10,11 +10,11 @@ import numpy as np
 from kvtui.groups.engine import GroupEngine
 from kvtui.groups.link import Link
 from kvtui.groups.scheduler import PREEMPT
-from kvtui.intake import BlockKeys
 from kvtui.memory.forks import ForkingMemoryManager
-from kvtui.roofline import LinearCost
-from kvtui.rules import Rules
-from tests.engine.build import workload
+from kvtui.serving.intake import BlockKeys
+from kvtui.serving.rules import Rules
+from kvtui.timing.roofline import LinearCost
+from tests.serving.build import workload
 
 LINK = Link.of(layers=32, block_bytes=1 << 21, bandwidth=12e9)
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from kvtui.cli.build import source_of
-from kvtui.coefficients import calibration_text, engines
 from kvtui.sweep.advice import answer
 from kvtui.sweep.cell import Cell, run_cell
 from kvtui.sweep.grid import expand
 from kvtui.sweep.html import page
+from kvtui.timing.coefficients import calibration_text, engines
 from tests.cli.run import kvtui
 
 CONFIG: dict[str, Any] = {

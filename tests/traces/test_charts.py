@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtui.traces.charts import arrivals, lengths
-from tests.engine.build import workload
+from tests.serving.build import workload
 
 
 @given(st.lists(st.integers(0, 200_000), max_size=60), st.integers(1, 12))

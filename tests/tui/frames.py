@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvtui.frame import (
+from kvtui.comparison.heading import Heading
+from kvtui.frames.frame import (
     Cell,
     Cells,
     Counters,
@@ -17,7 +18,6 @@ from kvtui.frame import (
     Split,
     WaitingRow,
 )
-from kvtui.heading import Heading
 from kvtui.tui.view.scene import Mark, Run, Scene
 
 BLOCKS, BLOCK, REGION = 2500, 16, 128

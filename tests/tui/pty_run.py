@@ -18,6 +18,7 @@ from typing import BinaryIO
 
 ROOT = Path(__file__).parents[2]
 _PIECE_S = 0.005  # of a link that is read slowly
+_NOT_TOLD = ("COLORTERM", "NO_COLOR", "COLUMNS", "LINES")  # the terminal and the test say these
 
 
 class PtyRun:
@@ -33,7 +34,7 @@ class PtyRun:
     ) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-        base = {key: value for key, value in os.environ.items() if key not in ("COLORTERM", "NO_COLOR")}
+        base = {key: value for key, value in os.environ.items() if key not in _NOT_TOLD}
         self.before = termios.tcgetattr(slave)
         self._slave = slave
         self.process = subprocess.Popen(

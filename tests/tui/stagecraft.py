@@ -6,10 +6,10 @@ from functools import cache
 
 import numpy as np
 
-from kvtui import catalogue
-from kvtui.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
-from kvtui.lanes import LaneSpec
-from kvtui.player import Player
+from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.comparison.player import Player
+from kvtui.hardware import catalogue
 from kvtui.traces import load
 from kvtui.traces.synthetic import path_of, recipe
 from kvtui.traces.workload import Workload

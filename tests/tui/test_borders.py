@@ -28,7 +28,7 @@ def loaded(*names: str) -> set[str]:
     return set(result.stdout.split())
 
 
-@pytest.mark.parametrize("name", ["kvtui.tui.view", "kvtui.player"])
+@pytest.mark.parametrize("name", ["kvtui.tui.view", "kvtui.comparison.player"])
 def test_frames_become_text_without_textual_and_rich(name: str) -> None:
     assert not loaded(name) & {"textual", "rich", "click"}
 

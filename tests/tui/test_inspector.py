@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from kvtui.frame import EventKind
+from kvtui.frames.frame import EventKind
 from kvtui.recording import Recording
 from kvtui.tui.app import KvtuiApp
 from kvtui.tui.view.cells import Kind, parts
+from tests.answers.test_report import experiment
 from tests.recording.films import filmed
-from tests.test_report import experiment
 from tests.tui.stagecraft import run_out, small, stand_at, still
 from tests.tui.test_screen import SIZE, text
 

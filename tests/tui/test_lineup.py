@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtui.blank import blank
-from kvtui.branching import branch
-from kvtui.filming import Filming
-from kvtui.lanes import LaneSpec
+from kvtui.comparison.branching import branch
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.frames.blank import blank
 from kvtui.recording import Recording
+from kvtui.recording.filming import Filming
 from kvtui.tui.app import KvtuiApp
 from kvtui.tui.stage import Stage
 from tests.recording.films import filmed

@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtui.filming import Filming
 from kvtui.recording import Recording
+from kvtui.recording.filming import Filming
 from kvtui.tui.app import KvtuiApp
 from kvtui.tui.stage import Stage
 from kvtui.tui.view.scene import Run

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from kvtui.report import summary
+from kvtui.answers.report import summary
 from kvtui.tui.app import KvtuiApp
 from kvtui.tui.pages import HelpPage, SummaryPage
 from kvtui.tui.rows import Rows

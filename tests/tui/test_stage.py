@@ -6,9 +6,9 @@ import math
 
 import pytest
 
+from kvtui.answers.report import summary
+from kvtui.comparison.experiment import Experiment
 from kvtui.errors import ConfigError
-from kvtui.experiment import Experiment
-from kvtui.report import summary
 from kvtui.tui.stage import SPEEDS, Stage
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import plain

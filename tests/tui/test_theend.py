@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvtui.experiment import Experiment
+from kvtui.comparison.experiment import Experiment
 from kvtui.recording import Recording
 from tests.recording.films import filmed
 from tests.tui.stagecraft import run_out, small, stand_at, still

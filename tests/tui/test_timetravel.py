@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.events import MouseMove
 
-from kvtui.frame import EventKind, Frame
+from kvtui.frames.frame import EventKind, Frame
 from kvtui.tui.app import KvtuiApp
 from kvtui.tui.stage import Stage
 from kvtui.tui.view.scene import Run

@@ -19,9 +19,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from kvtui.decisions import decide, read_case
-from kvtui.rules import NEWEST
-from tests.engine.worlds import World
+from kvtui.decisions.recorded import decide, read_case
+from kvtui.serving.rules import NEWEST
+from tests.serving.worlds import World
 from tests.shared import SHARED
 from tests.vllm.compare import Decisions, difference, smallest
 from tests.vllm.figures import Figures

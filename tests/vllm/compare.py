@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tests.engine.worlds import World
+from tests.serving.worlds import World
 
 Decisions = Iterable[dict[str, Any]]
 

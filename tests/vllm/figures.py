@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from tests.engine.worlds import World
+from tests.serving.worlds import World
 
 QUIET = {"num_gpu_blocks", "block_size", "max_steps", "max_model_len", "max_num_batched_tokens"}
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.engine.worlds import World
+from tests.serving.worlds import World
 from tests.vllm.real import MORE_ORACLE, RealScheduler, why_not
 
 RECORDINGS = Path(__file__).with_name("recordings")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.engine.worlds import World
+from tests.serving.worlds import World
 from tests.vllm.worlds import world
 
 METHODS = ("ngram", "draft_model", "pard", "eagle", "eagle3", "mtp", "mtp_modules", "dflash")

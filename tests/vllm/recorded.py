@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.engine.worlds import World
+from tests.serving.worlds import World
 from tests.vllm.compare import Decisions
 from tests.vllm.more_worlds import more_world
 from tests.vllm.worlds import world

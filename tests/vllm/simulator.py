@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from types import ModuleType
 
-from tests.engine.worlds import World
+from tests.serving.worlds import World
 from tests.shared import SHARED
 from tests.vllm.compare import Decisions
 

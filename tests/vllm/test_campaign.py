@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kvtui.decisions import decide
+from kvtui.decisions.recorded import decide
 from tests.vllm.compare import difference
 from tests.vllm.figures import Figures
 from tests.vllm.real import RealScheduler, release_of, why_not

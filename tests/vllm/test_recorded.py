@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kvtui.decisions import decide, read_case
-from kvtui.rules import RELEASES
+from kvtui.decisions.recorded import decide, read_case
+from kvtui.serving.rules import RELEASES
 from tests.shared import SHARED, needs_shared
 from tests.vllm.real import release_of
 from tests.vllm.recorded import REFUSED, Store, digest, world_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.engine.worlds import World
+from tests.serving.worlds import World
 
 MAX_STEPS = 1_000  # some worlds go round in circles for ever, in vLLM too
 

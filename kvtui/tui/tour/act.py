@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kvtui.experiment import Experiment, Lane
-from kvtui.frame import Frame
-from kvtui.request import Request
+from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.frames.frame import Frame
+from kvtui.serving.request import Request
 from kvtui.tui.view.cells import Kind
 
 WATCHED = 60  # pictures from the start of a scene to its point, while it is watched

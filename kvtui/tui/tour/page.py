@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from textual.binding import Binding
 from textual.timer import Timer
 
-from kvtui.heading import Heading
+from kvtui.comparison.heading import Heading
 from kvtui.tui.mainscreen import MainScreen
 from kvtui.tui.pages import Page
 from kvtui.tui.tour.act import Act

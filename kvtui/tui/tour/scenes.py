@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
-from kvtui.frame import EventKind
-from kvtui.request import Request
+from kvtui.frames.frame import EventKind
+from kvtui.serving.request import Request
 from kvtui.tui.tour.act import Moment, Pointing, TourScene
 from kvtui.tui.tour.traffic import BLOCK, LONG, OPENING, chat, one_long, same_opening, several_answers, world
 from kvtui.tui.view import formats

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvtui import catalogue
-from kvtui.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
-from kvtui.lanes import LaneSpec
+from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.hardware import catalogue
 from kvtui.traces.workload import Workload
 
 BLOCK = 16

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtui.frame import Cell, Cells
+from kvtui.frames.frame import Cell, Cells
 from kvtui.tui.view.ink import HUES
 from kvtui.tui.view.scale import Scale
 

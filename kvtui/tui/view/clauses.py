@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kvtui.frame import Event, Frame
+from kvtui.frames.frame import Event, Frame
 from kvtui.tui.view import formats
 from kvtui.tui.view.ink import T2, WARN_BOLD, Ink, lane_ink
 from kvtui.tui.view.scene import Scene, compared, drained

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvtui.measured import DeviceState
+from kvtui.serving.measured import DeviceState
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut
 from kvtui.tui.view.ink import BAD, BOLD, T1, T2, T3, WARN, Ink

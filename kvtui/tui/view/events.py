@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from heapq import merge
 from itertools import groupby
 
-from kvtui.frame import Event, EventKind, LaneInfo
+from kvtui.frames.frame import Event, EventKind, LaneInfo
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut, text_width
 from kvtui.tui.view.ink import BAD, BOLD, T2, T3, WARN_BOLD, hue_ink, lane_ink

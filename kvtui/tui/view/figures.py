@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kvtui.frame import Counters, Percentiles
-from kvtui.money import Rate, usd_per_million
+from kvtui.frames.frame import Counters, Percentiles
+from kvtui.hardware.money import Rate, usd_per_million
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, text_width
 from kvtui.tui.view.ink import BAD, BOLD, T1, T3, WARN, Ink, lane_ink

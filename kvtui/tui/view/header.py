@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kvtui.heading import Heading
+from kvtui.comparison.heading import Heading
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut, text_width
 from kvtui.tui.view.ink import BAD, BOLD, PILL, T2, T3

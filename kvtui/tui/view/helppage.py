@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from kvtui.frame import EventKind
+from kvtui.frames.frame import EventKind
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line
 from kvtui.tui.view.cells import MANY, Kind, code

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kvtui.chronicle import Tenure
-from kvtui.frame import Cell, Event, EventKind, LaneInfo
-from kvtui.inspection import BlockLife, Inspected, Inspection, Stand, runs
+from kvtui.frames.chronicle import Tenure
+from kvtui.frames.frame import Cell, Event, EventKind, LaneInfo
+from kvtui.frames.inspection import BlockLife, Inspected, Inspection, Stand, runs
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut, text_width
 from kvtui.tui.view.events import detail

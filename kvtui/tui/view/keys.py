@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kvtui.frame import EventKind
+from kvtui.frames.frame import EventKind
 from kvtui.tui.view.scene import Run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kvtui.frame import Frame
+from kvtui.frames.frame import Frame
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line
 from kvtui.tui.view.ink import BOLD, T2, T3, WARN, Ink, hue_ink, lane_ink

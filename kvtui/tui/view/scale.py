@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kvtui.frame import LaneInfo
+from kvtui.frames.frame import LaneInfo
 
 
 class Scale(NamedTuple):

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from kvtui.frame import Frame, LaneInfo
-from kvtui.heading import Heading
-from kvtui.inspection import Inspected
+from kvtui.comparison.heading import Heading
+from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.inspection import Inspected
 from kvtui.live.watch import Snapshot
-from kvtui.measured import DeviceState
+from kvtui.serving.measured import DeviceState
 from kvtui.tui.view.canvas import cut, text_width
 from kvtui.tui.view.ink import T3, Ink
 

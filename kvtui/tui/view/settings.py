@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kvtui.experiment import Experiment
-from kvtui.lanes import MANAGERS
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lanes import MANAGERS
 from kvtui.memory.contiguous import PLACEMENT, RESERVE
 from kvtui.tui.view.canvas import Canvas, Line, cut, wrap
 from kvtui.tui.view.ink import BOLD, HOT, T1, T2, T3, WARN, lane_ink

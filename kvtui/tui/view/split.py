@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kvtui.frame import Frame, LaneInfo
+from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.tui.view.canvas import Canvas
 from kvtui.tui.view.cells import Kind, code
 from kvtui.tui.view.formats import bar, shares

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
-from kvtui.chronicle import Chronicle
-from kvtui.frame import EventKind, Frame
+from kvtui.frames.chronicle import Chronicle
+from kvtui.frames.frame import EventKind, Frame
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line
 from kvtui.tui.view.ink import BAD, RULE, T1, T2, T3, WARN, Ink

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kvtui.frame import Frame
+from kvtui.frames.frame import Frame
 from kvtui.tui.view.canvas import Canvas, Line, cut, text_width, wrap_line
 from kvtui.tui.view.cells import Codes, GridModel, Kind, code, hues, letters, parts
 from kvtui.tui.view.digits import WIDE, digits

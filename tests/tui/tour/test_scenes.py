@@ -7,7 +7,7 @@ import string
 import numpy as np
 import pytest
 
-from kvtui.frame import Cell, EventKind
+from kvtui.frames.frame import Cell, EventKind
 from kvtui.tui.tour.act import Act
 from kvtui.tui.tour.page import picture_of
 from kvtui.tui.tour.scenes import SCENES

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvtui.frame import Event, EventKind, Frame, Split
+from kvtui.frames.frame import Event, EventKind, Frame, Split
 from kvtui.tui.view.canvas import line_width, plain
 from kvtui.tui.view.captions import Room, caption
 from kvtui.tui.view.ink import WARN_BOLD, lane_ink

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtui.frame import Cell, Cells
+from kvtui.frames.frame import Cell, Cells
 from kvtui.tui.view.cells import MANY, GridModel, Kind, code, hues, letters, parts
 from kvtui.tui.view.ink import hue_of
 from kvtui.tui.view.scale import Scale

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kvtui.heading import Heading
-from kvtui.measured import DeviceState
+from kvtui.comparison.heading import Heading
+from kvtui.serving.measured import DeviceState
 from kvtui.tui.view.canvas import line_width, plain
 from kvtui.tui.view.device import device_lines
 from kvtui.tui.view.ink import BAD

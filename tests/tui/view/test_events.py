@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvtui.frame import Event, EventKind
+from kvtui.frames.frame import Event, EventKind
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.events import detail, event_lines, newest
 from kvtui.tui.view.ink import WARN_BOLD, hue_ink

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvtui.heading import Heading
+from kvtui.comparison.heading import Heading
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.header import header_line
 from kvtui.tui.view.ink import PILL

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvtui.frame import Frame
+from kvtui.frames.frame import Frame
 from kvtui.tui.view.canvas import line_width, plain
 from kvtui.tui.view.helppage import cell_words, help_lines
 from kvtui.tui.view.ink import WARN

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from kvtui.chronicle import Chronicle
-from kvtui.frame import EventKind
+from kvtui.frames.chronicle import Chronicle
+from kvtui.frames.frame import EventKind
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.ink import BAD, RULE, T3, WARN
 from kvtui.tui.view.scene import Mark

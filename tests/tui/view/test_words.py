@@ -7,7 +7,7 @@ from string import Formatter
 
 import pytest
 
-from kvtui.frame import Event, EventKind
+from kvtui.frames.frame import Event, EventKind
 from kvtui.tui.view.canvas import line_width, plain
 from kvtui.tui.view.captions import Room, caption, told_lines
 from kvtui.tui.view.layout import plan_for

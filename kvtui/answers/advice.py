@@ -1,0 +1,166 @@
+"""Whether to adopt paging, from a trace: the checklist answered with numbers, and a verdict in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kvtui.answers.report import summary
+from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.traces.info import hit_rate_ceiling
+from kvtui.traces.workload import Workload
+
+LANES = (LaneSpec("contiguous"), LaneSpec("paged"), LaneSpec("paged", kv_dtype="fp8", name="paged-fp8"))
+LITTLE = 1.1  # ratio below which a gain is little
+FIXED = 0.1  # standard deviation over mean of whole lengths below which they count as fixed
+SELDOM = 5.0  # per cent of the time below which memory was not the limit
+HOUR_S = 3600.0
+Report = dict[str, Any]
+
+
+def advise(experiment: Experiment, *, told: Callable[[str, int], None] = lambda *_: None) -> dict[str, Any]:
+    """Run the trace on contiguous memory as good as it can be without knowing answers (regions of the longest
+    request), on paged memory, and on paged memory of FP8. Simulated; prices are examples of the catalogue."""
+    workload = experiment.workload
+    longest = int((workload.prompt + workload.output).max(initial=2))
+    if experiment.max_len is None and workload.max_len is None:
+        experiment = replace(experiment, max_len=min(longest, experiment.model.max_positions))
+    experiment = replace(experiment, lanes=LANES)
+    lanes: list[Lane] = []
+    for lane in experiment.build(watched=False):
+        lane.run()
+        lanes.append(lane)
+        told(lane.info.name, len(lanes))
+    reports = summary(experiment, lanes)["lanes"]
+    checks = [_lengths(workload), _concurrency(reports), _latency(reports), _sharing(workload, reports)]
+    checks += [_cost(experiment, reports), _fp8(reports)]
+    return {
+        "trace": experiment.trace_name,
+        "model": experiment.model.id,
+        "gpu": experiment.gpu.id,
+        "label": "simulated",
+        "max_len": experiment.rules.max_model_len,
+        "checks": checks,
+        "contiguous_is_as_good": as_good(reports),
+        "verdict": _verdict(checks, reports),
+    }
+
+
+def as_good(reports: list[Report]) -> bool:
+    """Whether paging gains little in any respect."""
+    base, paged = reports[0], reports[1]
+    served = paged["requests"]["finished"] <= LITTLE * base["requests"]["finished"]
+    return served and max(_gain(reports, key) for key in _RATIOS) < LITTLE
+
+
+_RATIOS: dict[str, Callable[[Report], float | None]] = {
+    "batch": lambda x: x["batch"]["mean"],
+    "tokens/s": lambda x: x["throughput"]["output_tokens_per_s"],
+    "first token": lambda x: 1 / x["latency"]["ttft_s"]["mean"] if x["latency"]["ttft_s"]["mean"] else None,
+}
+
+
+def _gain(reports: list[Report], key: str, *, over: int = 0, lane: int = 1) -> float:
+    above, below = _RATIOS[key](reports[lane]), _RATIOS[key](reports[over])
+    return above / below if above and below else 1.0
+
+
+def _check(question: str, answer: bool | None, said: str, **figures: Any) -> dict[str, Any]:
+    return {"question": question, "answer": answer, "said": said, **figures}
+
+
+def _lengths(workload: Workload) -> dict[str, Any]:
+    totals = (workload.prompt + workload.output).astype(float)
+    cv, used = float(totals.std() / totals.mean()), float(totals.mean() / totals.max())
+    p99 = float(np.percentile(totals, 99))
+    said = f"whole requests vary by {cv:.0%} of their mean; the mean is {used:.0%} of the longest"
+    figures = {
+        "cv": round(cv, 4),
+        "mean": round(float(totals.mean()), 1),
+        "p99": p99,
+        "longest": int(totals.max()),
+    }
+    return _check("Are lengths unpredictable?", cv >= FIXED, said, **figures)
+
+
+def _concurrency(reports: list[Report]) -> dict[str, Any]:
+    waited = reports[0]["waiting_for_memory_pct"]
+    batches = [report["batch"]["mean"] for report in reports[:2]]
+    said = f"contiguous memory keeps requests waiting {waited:.0f} % of the time"
+    said += f"; {batches[1]:.1f} run instead of {batches[0]:.1f}"
+    question = "Does memory limit how many run at once?"
+    return _check(question, waited >= SELDOM, said, waiting_for_memory_pct=waited, batch_mean=batches)
+
+
+def _latency(reports: list[Report]) -> dict[str, Any]:
+    first = [report["latency"]["ttft_s"]["p50"] for report in reports[:2]]
+    each = [report["latency"]["tpot_s"]["p50"] for report in reports[:2]]
+    longer = each[1] / each[0] - 1 if each[0] and each[1] else 0.0
+    said = f"the first token comes after {_s(first[1])} instead of {_s(first[0])}"
+    said += f"; each further one takes {longer:+.0%} time in the larger batch"
+    sooner = bool(first[0] and first[1] is not None and first[0] > LITTLE * first[1])
+    return _check("Do first tokens come sooner?", sooner, said, ttft_p50_s=first, tpot_p50_s=each)
+
+
+def _sharing(workload: Workload, reports: list[Report]) -> dict[str, Any]:
+    ceiling = hit_rate_ceiling(workload)
+    if ceiling is None:
+        return _check("Do prompts share prefixes?", None, "the trace does not say", ceiling=None)
+    found = reports[1]["prefix"]["hit_rate"] or 0.0
+    said = f"at most {ceiling:.0%} of prompt tokens could be found again, {found:.0%} are"
+    return _check("Do prompts share prefixes?", found >= FIXED, said, ceiling=round(ceiling, 4), found=found)
+
+
+def _cost(experiment: Experiment, reports: list[Report]) -> dict[str, Any]:
+    price = experiment.gpu.usd_per_hour
+    rates = [report["throughput"]["output_tokens_per_s"] for report in reports]
+    hours = [1e6 / rate / HOUR_S * experiment.tp if rate else None for rate in rates]
+    cheaper = bool(rates[0] and rates[1] and rates[1] >= LITTLE * rates[0])
+    said = "no price is known for this GPU"
+    dollars = None
+    if price is not None and hours[0] and hours[1]:
+        mean = (price.low + price.high) / 2
+        dollars = [None if h is None else round(h * mean, 2) for h in hours]
+        said = f"a million output tokens cost ${dollars[0]} contiguous and ${dollars[1]} paged"
+        said += f" (example price of {price.as_of})"
+    figures = {"gpu_hours_a_million": hours, "usd_a_million": dollars}
+    return _check("Is it cheaper a token?", cheaper, said, **figures)
+
+
+def _fp8(reports: list[Report]) -> dict[str, Any]:
+    pools = [report["kv"]["pool_tokens"] for report in reports]
+    gain = _gain(reports, "tokens/s", over=1, lane=2)
+    said = f"FP8 holds {pools[2] / pools[1]:.2f}x the tokens and gives {gain:.2f}x the tokens/s"
+    said += "; what it does to answers is not simulated"
+    figures = {"pool_tokens": pools[1:], "gain": round(gain, 4)}
+    return _check("Would FP8 KV help further?", gain >= LITTLE, said, **figures)
+
+
+def _verdict(checks: list[dict[str, Any]], reports: list[Report]) -> str:
+    batch, speed, first = (_gain(reports, key) for key in ("batch", "tokens/s", "first token"))
+    numbers = f"{batch:.2f}x the requests at once and {speed:.2f}x the tokens/s"
+    if not as_good(reports):
+        return f"Adopt paging: {numbers} on the same memory, first tokens {first:.1f}x as soon."
+    why = "little is gained"
+    if not checks[0]["answer"]:
+        why = "lengths hardly vary"
+    elif not checks[1]["answer"]:
+        why = "memory is seldom the limit"
+    return f"Contiguous is as good here: {why} (paging gives {numbers})."
+
+
+def text(found: dict[str, Any]) -> str:
+    """The checklist and the verdict."""
+    lines = [f"{found['trace']}: {found['model']} on {found['gpu']}, {found['label']}", ""]
+    for check in found["checks"]:
+        answer = {True: "yes", False: "no", None: "n/a"}[check["answer"]]
+        lines += [f"{answer:>4}  {check['question']}", f"      {check['said']}"]
+    return "\n".join([*lines, "", found["verdict"]])
+
+
+def _s(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:,.2f} s"

@@ -1,0 +1,396 @@
+"""An experiment: one workload, the hardware, and the lanes that replay it. Everything a run depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kvtui.comparison.lanes import LaneSpec, named
+from kvtui.comparison.layers import layers_of, longest, slot_share
+from kvtui.comparison.systems import Manager, Site, build
+from kvtui.errors import ConfigError
+from kvtui.frames.camera import Camera
+from kvtui.frames.chronicle import Chronicle
+from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.hardware.catalogue import GpuSpec, ModelSpec
+from kvtui.hardware.kvtypes import element_bytes, token_bytes
+from kvtui.hardware.sizing import UTILIZATION, batch_limits, check_given, default_utilization, pool
+from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.serving.engine import UNLIMITED, Engine
+from kvtui.serving.measured import Backend, StepTimes
+from kvtui.serving.request import Request
+from kvtui.serving.rules import DRAFTING, NEWEST, Rules, release
+from kvtui.timing.coefficients import DEFAULT_ENGINE
+from kvtui.timing.coefficients import engine as engine_profile
+from kvtui.timing.roofline import RooflineCost
+from kvtui.traces.workload import Workload
+from kvtui.units import picoseconds
+
+DEFAULT_MODEL = "llama-3.1-8b"
+DEFAULT_GPU = "a10g"
+DEFAULT_LANES = (LaneSpec("contiguous"), LaneSpec("paged"))
+
+
+class Lane:
+    """One engine with what the screen needs to know about it."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        manager: Manager,
+        info: LaneInfo,
+        spec: LaneSpec,
+        *,
+        watched: bool,
+        times: StepTimes | None = None,
+    ) -> None:
+        self.engine = engine
+        self.info = info
+        self.spec = spec
+        self.times = times  # where they are measured
+        self._camera = Camera(engine, manager) if watched else None
+
+    @property
+    def now_ps(self) -> int:
+        """Virtual time."""
+        return self.engine.now_ps
+
+    @property
+    def next_ps(self) -> int:
+        """When the next step starts."""
+        return self.engine.next_ps
+
+    @property
+    def done(self) -> bool:
+        return self.engine.done
+
+    @property
+    def step_count(self) -> int:
+        """Scheduler steps done."""
+        return self.engine.scheduler.step
+
+    @property
+    def chronicle(self) -> Chronicle | None:
+        """What happened so far; only of a lane that is watched."""
+        return self._camera.chronicle if self._camera is not None else None
+
+    @property
+    def ended(self) -> int:
+        """Requests that are through, finished or refused."""
+        return self.engine.results.finished + len(self.engine.results.refusals)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next step can be done at once: its time is computed, or measured by now."""
+        return self.times is None or self.engine.clock is not self.times or self.times.ready(self.step_count)
+
+    def inherit(self, other: Lane, *, restarted: Sequence[Request]) -> None:
+        """Go on in the story of another lane, whose requests of `restarted` have to begin anew."""
+        assert self._camera is not None
+        assert other._camera is not None
+        self._camera.inherit(other._camera, restarted)
+
+    def step(self, limit: int = 1) -> bool:
+        """At most `limit` scheduler steps in one call; False when nothing is left to do."""
+        return self.engine.step(limit)
+
+    def close(self) -> None:
+        """Give back what a device holds for it."""
+        if self.times is not None:
+            self.times.stop()
+
+    def run(self, calls: int = UNLIMITED) -> bool:
+        """To the end, or at most so many leaps and full steps; whether something is left to do."""
+        return self.engine.run(calls)
+
+    def frame(self, *, rows: int = 64, events: int = 200) -> Frame:
+        """A picture of now; only of a lane that is watched."""
+        assert self._camera is not None, "this lane is not watched"
+        return self._camera.frame(rows=rows, events=events)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is replayed on what. `slots` and `max_len` are None where hardware and workload decide."""
+
+    workload: Workload
+    model: ModelSpec
+    gpu: GpuSpec
+    lanes: tuple[LaneSpec, ...] = DEFAULT_LANES
+    slots: int | None = None  # KV slots of the pool
+    pool_from: str = ""  # who said how large the pool is, where it is not estimated
+    max_len: int | None = None  # tokens of one request, prompt and answer
+    utilization: float = UTILIZATION
+    tp: int = 1
+    price: float | None = None  # dollars for one GPU an hour; None = the catalogue's example
+    engine: str = DEFAULT_ENGINE  # whose step times, see `coefficients.engine`
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    chunked_prefill: bool = True
+    policy: str = "fcfs"
+    long_prefill_token_threshold: int = 0
+    watermark: float = 0.0
+    async_scheduling: bool = False
+    spec_method: str | None = None  # who drafts, see `Speculation`
+    num_speculative_tokens: int = 3
+    acceptance: tuple[float, ...] = (0.7,)  # see `AcceptanceRate`
+    vllm: str = NEWEST  # whose rules
+    until_s: float | None = None
+    seed: int | None = None  # of a bundled workload
+    backend: Backend | None = None  # of lanes that are measured
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lanes", named(self.lanes))
+        if not self.lanes:
+            raise ConfigError("there is no lane to run", hint="--lane contiguous --lane paged")
+        if self.slots is not None and self.slots < 1:
+            raise ConfigError(f"a pool of {self.slots} blocks holds nothing", hint="give --blocks at least 1")
+        if self.max_len is not None and self.max_len < 2:
+            raise ConfigError(f"a maximum length of {self.max_len} leaves no room for an answer")
+        if self.max_len is not None and self.max_len > self.model.max_positions:
+            raise ConfigError(
+                f"{self.model.label} reads at most {self.model.max_positions:,} tokens, not {self.max_len:,}",
+                hint=f"--max-len {self.model.max_positions}",
+            )
+        if self.model.heads % self.tp:
+            raise ConfigError(
+                f"{self.model.label} has {self.model.heads} heads: {self.tp} GPUs cannot share them evenly",
+                hint="take a number of GPUs that divides them",
+            )
+        if self.slots is not None or self.workload.slots is not None:
+            most = max(self.pool_slots(spec) // spec.block_size for spec in self.lanes)
+            check_given(most, self.pool_from)
+
+    # ---- what follows from it
+
+    def pool_slots(self, spec: LaneSpec) -> int:
+        """KV slots of a lane. A given pool is that of a paged lane with 16-bit elements: where a slot takes
+        fewer bytes there are more of them."""
+        slots = self.slots if self.slots is not None else self.workload.slots
+        if slots is not None:
+            return slots * self._slot_bytes(LaneSpec("paged")) // self._slot_bytes(spec)
+        sized = pool(
+            self.model,
+            self.gpu,
+            block_size=spec.block_size,
+            utilization=self.utilization,
+            tp=self.tp,
+            kv_dtype=spec.kv_dtype,
+            vllm=self.vllm,
+        )
+        left = sum(term.bytes for term in sized.terms)
+        return (left // (spec.block_size * self._slot_bytes(spec)) - 1) * spec.block_size
+
+    @property
+    def pool_bytes(self) -> int:
+        """Bytes of the first lane's pool on one GPU."""
+        spec = self.lanes[0]
+        return self.pool_slots(spec) * self._taken_bytes(spec)
+
+    @property
+    def length_limit(self) -> int:
+        """Maximum length of a request: as asked, as the workload says, or the next power of two that holds
+        its longest request, cut at what model and pool can hold."""
+        return self._length_limit[0]
+
+    @property
+    def _length_limit(self) -> tuple[int, str]:
+        """The maximum length, and what decided it."""
+        asked = self.max_len if self.max_len is not None else self.workload.max_len
+        if asked is not None:
+            return asked, ""
+        longest = int((self.workload.prompt + self.workload.output).max(initial=2))
+        pool = min(map(self._longest, self.lanes))
+        limits = {
+            max(1 << (longest - 1).bit_length(), 2): "the next power of two that holds the longest request",
+            self.model.max_positions: f"all that {self.model.label} reads",
+            max(pool, 2): "all that the pool holds",
+        }
+        least = min(limits)
+        return least, limits[least]
+
+    def _longest(self, spec: LaneSpec) -> int:
+        """Tokens of the longest request that a lane's pool holds."""
+        blocks, layers = self.pool_slots(spec) // spec.block_size, self._layers(spec)
+        return longest(layers, blocks, spec.block_size, self._rules) if layers else blocks * spec.block_size
+
+    def _layers(self, spec: LaneSpec) -> tuple[str, ...]:
+        """Layers of a lane that tells them apart."""
+        return layers_of(self.model, self.tp) if spec.manager == "paged" else ()
+
+    @property
+    def rules(self) -> Rules:
+        """Scheduler options, those of vLLM's server where nothing else was asked for."""
+        rules = self._rules(self.length_limit)
+        if not self.chunked_prefill and rules.max_num_batched_tokens < rules.max_model_len:
+            raise ConfigError(
+                f"without chunked prefill a step of {rules.max_num_batched_tokens:,} tokens cannot take in a "
+                f"prompt of up to {rules.max_model_len:,}",
+                hint="raise --max-num-batched-tokens, lower --max-len, or leave chunked prefill on",
+            )
+        return rules
+
+    def _rules(self, max_model_len: int) -> Rules:
+        limits = batch_limits(self.gpu)
+        return Rules(
+            max_model_len=max_model_len,
+            max_num_batched_tokens=self.max_num_batched_tokens or limits.tokens,
+            max_num_seqs=self.max_num_seqs or limits.seqs,
+            enable_chunked_prefill=self.chunked_prefill,
+            policy=self.policy,
+            long_prefill_token_threshold=self.long_prefill_token_threshold,
+            watermark=self.watermark,
+            async_scheduling=self.async_scheduling,
+            spec_method=self.spec_method,
+            num_speculative_tokens=self.num_speculative_tokens,
+            acceptance=self.acceptance,
+            release=release(self.vllm),
+        )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What was assumed to run the workload, beyond what its loader assumed."""
+        limit, why = self._length_limit
+        length = (f"maximum length {limit:,}: {why} (none was given)",) if why else ()
+        pool = (f"pool of {self.pool_slots(self.lanes[-1]):,} slots: by {self.pool_from}",)
+        given = pool if self.pool_from else self._assumed_of_memory()
+        device = self.backend.assumptions if self.backend is not None else ()
+        return (*length, *given, *self._assumed_of_rules(), *device)
+
+    def _assumed_of_memory(self) -> tuple[str, ...]:
+        usual = default_utilization(self.vllm)
+        if self.slots is not None or self.workload.slots is not None or self.utilization == usual:
+            return ()
+        of_vllm = f"vLLM {self.vllm} takes {usual:g} if not told otherwise"
+        return (f"{self.utilization:g} of the GPU's memory is used; {of_vllm}",)
+
+    def _assumed_of_rules(self) -> tuple[str, ...]:
+        told_apart = any(map(self._layers, self.lanes))
+        unsure = {"windows of layers": told_apart, "asynchronous scheduling": self.async_scheduling}
+        said = [
+            f"{what}: by the rules of vLLM {DRAFTING[0]}, those of {self.vllm} are not known"
+            for what, used in unsure.items()
+            if used and self.vllm not in DRAFTING
+        ]
+        if any(group.kind == "chunked" for group in self.model.kv_groups):
+            said.append(
+                "layers with chunked attention: stored like those with full attention, vLLM's default"
+            )
+        return tuple(said)
+
+    # ---- lanes
+
+    def build(self, *, watched: bool = True) -> tuple[Lane, ...]:
+        """Fresh lanes at time 0; `watched` ones can be asked for frames."""
+        return tuple(self._lane(spec, watched) for spec in self.lanes)
+
+    def with_lane(self, index: int, spec: LaneSpec) -> Experiment:
+        """The same experiment with one lane changed."""
+        lanes = [*self.lanes]
+        lanes[index] = replace(spec, name="")
+        return replace(self, lanes=tuple(lanes))
+
+    def _lane(self, spec: LaneSpec, watched: bool) -> Lane:
+        engine, manager = self._engine(spec)
+        times = self._times(engine, spec, watched) if spec.measured else None
+        return Lane(engine, manager, self._info(spec, manager), spec, watched=watched, times=times)
+
+    def _engine(self, spec: LaneSpec) -> tuple[Engine, Manager]:
+        site = Site(
+            self.workload,
+            self.model,
+            self.gpu,
+            self.rules,
+            self.pool_slots(spec),
+            self._slot_bytes(spec),
+            RooflineCost.of(
+                self.model,
+                self.gpu,
+                tp=self.tp,
+                kv_dtype_bytes=element_bytes(self.model, spec.kv_dtype, tp=self.tp),
+                engine=engine_profile(self.engine),
+            ),
+            until_ps=None if self.until_s is None else picoseconds(self.until_s),
+            layers=self._layers(spec),
+        )
+        return build(spec, site)
+
+    def _times(self, engine: Engine, spec: LaneSpec, watched: bool) -> StepTimes:
+        """Let the steps of a lane be carried out: by the lane itself, or ahead of it while it is watched."""
+        if self.backend is None:
+            raise ConfigError(f"the lane {spec.name} asks for real tensors and there is no device for them")
+        if not watched:
+            return self.backend.carry(engine, spec)
+        engine.clock = times = self.backend.lead(self._engine(spec)[0], spec)
+        return times
+
+    def _slot_bytes(self, spec: LaneSpec) -> int:
+        """Bytes of a slot on one GPU: of a token, or of what one group of layers stores of it."""
+        part, whole = slot_share(self.model, self.tp) if spec.manager == "paged" else (1, 1)
+        return token_bytes(self.model, spec.kv_dtype, tp=self.tp) * part // whole
+
+    def _taken_bytes(self, spec: LaneSpec) -> int:
+        """Bytes that a slot takes where the lane runs: a device may hold some of the layers only."""
+        if spec.measured and self.backend is not None:
+            return self.backend.slot_bytes
+        return self._slot_bytes(spec)
+
+    def _info(self, spec: LaneSpec, manager: Manager) -> LaneInfo:
+        most = manager.max_len if isinstance(manager, ContiguousMemoryManager) else 0
+        reserves = {
+            "max": f"reserves {most:,} each",
+            "pow2": "reserves powers of two",
+            "exact": "reserves its exact length",
+        }
+        subtitle = reserves[spec.reserve] if manager.reserves else f"{spec.block_size}-token blocks"
+        if manager.tables > 1:
+            subtitle += f", {manager.tables} groups of layers"
+        if not (manager.reserves or spec.prefix_cache):
+            subtitle += ", no prefix cache"
+        tokens = manager.blocks * manager.block_size
+        if spec.measured:
+            subtitle = f"{subtitle}, measured"
+        return LaneInfo(
+            name=spec.name,
+            manager=spec.memory,
+            title=spec.name[:1].upper() + spec.name[1:],
+            subtitle=subtitle if spec.kv_dtype == "auto" else f"{subtitle}, {spec.kv_dtype}",
+            blocks=manager.blocks,
+            block_size=manager.block_size,
+            region_blocks=manager.region_blocks,
+            pool_tokens=tokens,
+            pool_bytes=tokens * self._taken_bytes(spec),
+            label="measured" if spec.measured else "simulated",
+        )
+
+    # ---- for titles
+
+    @property
+    def label(self) -> str:
+        """How its times are known."""
+        kinds = {spec.measured for spec in self.lanes}
+        return "simulated and measured" if len(kinds) > 1 else "measured" if True in kinds else "simulated"
+
+    @property
+    def trace_name(self) -> str:
+        return self.workload.name
+
+    @property
+    def model_label(self) -> str:
+        return self.model.label
+
+    @property
+    def gpu_label(self) -> str:
+        if self.backend is not None and self.label == "measured":
+            return self.backend.device_label
+        return self.gpu.label if self.tp == 1 else f"{self.tp} x {self.gpu.label}"
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the last lane, the paged one of two."""
+        spec = self.lanes[-1]
+        return self.pool_slots(spec) // spec.block_size
+
+    @property
+    def block_size(self) -> int:
+        return self.lanes[-1].block_size

@@ -1,0 +1,44 @@
+"""What is replayed on what: the subject of a run in a few words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvtui.comparison.experiment import Experiment
+from kvtui.hardware.money import rate
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Empty strings and None are left out of the header."""
+
+    trace: str
+    model: str = ""  # "Llama-3.1-8B bf16"
+    gpu: str = ""  # "A10G 24 GB"
+    label: str = "simulated"
+    pool_bytes: int | None = None
+    blocks: int = 0
+    block_size: int = 16
+    seed: int | None = None
+    requests: int = 0
+    span_s: float = 0.0  # last arrival
+    usd_per_hour: float | None = None  # of all GPUs, as given or as an example
+
+
+def heading_of(experiment: Experiment) -> Heading:
+    """The heading of an experiment; blocks only where all lanes have blocks of one size."""
+    price = rate(experiment.gpu, experiment.price)
+    one_size = len({spec.block_size for spec in experiment.lanes}) == 1
+    return Heading(
+        trace=experiment.trace_name,
+        model=experiment.model_label,
+        gpu=experiment.gpu_label,
+        label=experiment.label,
+        pool_bytes=experiment.pool_bytes,
+        blocks=experiment.blocks if one_size else 0,
+        block_size=experiment.block_size,
+        seed=experiment.seed,
+        requests=len(experiment.workload),
+        span_s=experiment.workload.span_s,
+        usd_per_hour=None if price is None else price.usd_per_gpu_hour * experiment.tp,
+    )

@@ -1,0 +1,41 @@
+"""The picture of a lane before there is one: memory that nobody has used, and nothing counted."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from kvtui.frames.frame import Cells, Counters, Frame, LaneInfo, Percentiles, Split
+
+_NOTHING: Final = Percentiles(None, None, None, None, 0)
+_FREE: Final = Split(stored=0, reserved=0, internal=0, external=0, tail=0, cached=0, free=100)
+
+
+@lru_cache(maxsize=8)
+def blank(info: LaneInfo) -> Frame:
+    """The very same frame each time, as frames are compared by identity."""
+    counts: dict[str, Any] = dict.fromkeys((field.name for field in fields(Counters)), 0)
+    counts |= {"split": _FREE, "split_mean": _FREE, "ttft": _NOTHING, "tpot": _NOTHING, "e2e": _NOTHING}
+    cells = Cells(
+        np.zeros(info.blocks, np.uint8),
+        np.full(info.blocks, -1, np.int32),
+        np.zeros(info.blocks, np.int32),
+        np.zeros(info.blocks, np.uint8),
+    )
+    for array in (cells.state, cells.owner, cells.stored, cells.refs):
+        array.flags.writeable = False
+    return Frame(
+        step=0,
+        time_s=0.0,
+        done=False,
+        counters=Counters(**counts),
+        cells=cells,
+        waiting=(),
+        running=(),
+        events=(),
+        batch=(),
+        mean_filled=0.0,
+    )

@@ -1,0 +1,133 @@
+"""KV memory as arrays, one entry a block: what the grid draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtui.frames.frame import Cell, Cells
+from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.memory.grouped import GroupedMemoryManager
+from kvtui.memory.ops import Op, OpKind
+from kvtui.memory.paged import PagedMemoryManager
+from kvtui.serving.request import Request
+
+HEIR = -2  # owner of a shared block whose first owner has gone
+
+
+class CellMirror(Protocol):
+    """Follows one manager."""
+
+    def apply(self, ops: Iterable[Op]) -> None:
+        """Take in what changed, in order."""
+        ...
+
+    def cells(self, running: Iterable[Request], wanted: Request | None, step: int) -> Cells:
+        """The memory at the start of `step`; `wanted` is the next request in the queue."""
+        ...
+
+
+class PagedCells:
+    """Mirror of a block pool: touched ids only; fill is derived, since only last blocks are partial. Behind
+    them can stand blocks for drafts, which hold nothing yet."""
+
+    def __init__(self, manager: PagedMemoryManager | GroupedMemoryManager) -> None:
+        self._size = manager.block_size
+        self._sizes = [self._size]  # tokens a block, in each group
+        if isinstance(manager, GroupedMemoryManager):
+            self._sizes = [group.size for group in manager.groups]
+        blocks = manager.blocks
+        self._state = np.zeros(blocks, np.uint8)
+        self._owner = np.full(blocks, -1, np.int32)
+        self._refs = np.zeros(blocks, np.int32)
+
+    def apply(self, ops: Iterable[Op]) -> None:
+        for kind, owner, blocks in ops:
+            ids = np.asarray(blocks) - 1
+            if kind is OpKind.TAKE:
+                self._state[ids], self._owner[ids], self._refs[ids] = Cell.HELD, owner, 1
+            elif kind is OpKind.SHARE:
+                idle = ids[self._refs[ids] == 0]
+                self._state[idle], self._owner[idle] = Cell.HELD, owner
+                self._refs[ids] += 1
+            elif kind is OpKind.DROP:
+                self._refs[ids] -= 1
+                self._owner[ids[self._owner[ids] == owner]] = HEIR
+            elif kind in (OpKind.FREE, OpKind.CACHE):
+                self._state[ids] = Cell.FREE if kind is OpKind.FREE else Cell.CACHED
+                self._owner[ids], self._refs[ids] = -1, 0
+
+    def cells(self, running: Iterable[Request], wanted: Request | None, step: int) -> Cells:
+        batch = list(running)
+        stored = np.where(self._state >= Cell.CACHED, self._size, 0).astype(np.int32)
+        partial = [last for r in batch for last in self._last_blocks(r, r.stored(step))]
+        if partial:
+            ids, fill = np.array(partial).T
+            stored[ids] = fill
+        refs = np.minimum(self._refs, 255).astype(np.uint8)
+        return _frozen(self._state.copy(), self._owners(batch), stored, refs)
+
+    def _last_blocks(self, request: Request, stored: int) -> Iterator[tuple[int, int]]:
+        """Blocks (from 0) of a request that are not full, and the slots filled in each."""
+        for size, table in zip(self._sizes, request.all_tables, strict=True):
+            for at in range(stored // size, len(table)):
+                if table[at]:
+                    yield table[at] - 1, max(stored - at * size, 0) * self._size // size
+
+    def _owners(self, batch: list[Request]) -> NDArray[np.int32]:
+        """A shared block whose first owner has gone belongs to the oldest that still holds it."""
+        owner = self._owner.copy()
+        if (owner == HEIR).any():
+            for request in reversed(batch):
+                ids = np.array([b for table in request.all_tables for b in table if b], np.int64) - 1
+                owner[ids[self._owner[ids] == HEIR]] = request.number
+        return owner
+
+
+class RegionCells:
+    """Mirror of contiguous memory: nothing is kept, regions are few."""
+
+    def __init__(self, manager: ContiguousMemoryManager) -> None:
+        self._manager = manager
+
+    def apply(self, ops: Iterable[Op]) -> None:
+        pass
+
+    def cells(self, running: Iterable[Request], wanted: Request | None, step: int) -> Cells:
+        manager = self._manager
+        unit, blocks = manager.block_size, manager.blocks
+        state = np.zeros(blocks, np.uint8)
+        owner = np.full(blocks, -1, np.int32)
+        stored = np.zeros(blocks, np.int32)
+        for request in running:
+            size = request.reserved // unit
+            region = slice(request.taken, request.taken + size)
+            owner[region] = request.number
+            state[region] = Cell.NEVER
+            if request.order < 0:
+                continue  # it is done, and holds what nobody will fill
+            filled = request.stored(step) - unit * np.arange(size)
+            stored[region] = np.clip(filled, 0, unit)
+            used = min(manager.blocks_for(request.prompt + request.output), size)
+            state[request.taken : request.taken + used] = Cell.HELD
+        needed = manager.region(wanted) if wanted is not None else manager.region_blocks
+        for start, size in manager.placement.extents():
+            if needed is not None and size < needed:
+                state[start : start + size] = Cell.HOLE
+        return _frozen(state, owner, stored, (owner >= 0).astype(np.uint8))
+
+
+def mirror_of(manager: PagedMemoryManager | GroupedMemoryManager | ContiguousMemoryManager) -> CellMirror:
+    """The mirror that understands a manager."""
+    return RegionCells(manager) if isinstance(manager, ContiguousMemoryManager) else PagedCells(manager)
+
+
+def _frozen(
+    state: NDArray[np.uint8], owner: NDArray[np.int32], stored: NDArray[np.int32], refs: NDArray[np.uint8]
+) -> Cells:
+    for array in (state, owner, stored, refs):
+        array.flags.writeable = False
+    return Cells(state, owner, stored, refs)

@@ -1,0 +1,49 @@
+"""Shares that add up, and percentiles that say over how many."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+
+from kvtui.frames.frame import Percentiles, Split
+from kvtui.units import PS_PER_S
+
+SHARE_DIGITS = 3  # decimals of a share in per cent
+
+
+def shares(parts: Sequence[int], whole: int, digits: int = SHARE_DIGITS) -> list[float]:
+    """Parts of `whole` in per cent, rounded so that they still add up to exactly 100 (largest remainder).
+
+    All zero where there is no whole. The parts must add up to it.
+    """
+    if not whole:
+        return [0.0] * len(parts)
+    unit = 10**digits
+    quotients = [divmod(part * 100 * unit, whole) for part in parts]
+    missing = 100 * unit - sum(q for q, _ in quotients)
+    by_remainder = sorted(range(len(parts)), key=lambda i: (-quotients[i][1], i))
+    extra = set(by_remainder[:missing])
+    return [(q + (i in extra)) / unit for i, (q, _) in enumerate(quotients)]
+
+
+def split(*, stored: int, final: int, held: int, hole: int, cached: int, free: int, reserves: bool) -> Split:
+    """Where memory is. Slots, or slots x time; `free` includes `hole` and `cached`, `held` includes `stored`.
+
+    A manager that `reserves` holds slots for tokens to come (up to `final`) and some that none will fill;
+    what a paged one holds beyond `stored` are unfilled block ends.
+    """
+    reserved = max(final - stored, 0) if reserves else 0
+    rest = held - stored - reserved
+    parts = [stored, reserved, rest if reserves else 0, hole, 0 if reserves else rest, cached]
+    return Split(*shares([*parts, free - hole - cached], held + free))
+
+
+def percentiles(durations: array[int] | array[float]) -> Percentiles:
+    """Mean and percentiles (linear interpolation) of durations in ps, as seconds."""
+    if not durations:
+        return Percentiles(None, None, None, None, 0)
+    values = np.frombuffer(durations, np.int64 if durations.typecode == "q" else np.float64)
+    p50, p90, p99 = np.percentile(values, (50, 90, 99)) / PS_PER_S
+    return Percentiles(float(np.mean(values)) / PS_PER_S, float(p50), float(p90), float(p99), len(values))

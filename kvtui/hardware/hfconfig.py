@@ -1,0 +1,172 @@
+"""A model's shape from its Hugging Face `config.json`, read as vLLM reads it.
+
+Only files on disk are read. Where a `model.safetensors.index.json` lies beside it the weights' bytes are the
+file's own; otherwise they are counted from the shape.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kvtui.errors import ConfigError
+from kvtui.hardware.catalogue import Experts, ModelSpec
+from kvtui.hardware.hflayers import kv_groups
+from kvtui.hardware.hfweights import INDEX, QUANTISATION, parameters, stored, tied
+
+Config = dict[str, Any]
+
+NAMES = {
+    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    "hidden": ("hidden_size", "n_embd", "d_model", "dim"),
+    "heads": ("num_attention_heads", "n_head", "n_heads"),
+    "vocab": ("vocab_size",),
+}
+KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num")
+INTERMEDIATE = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner", "moe_intermediate_size")
+POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length")
+EXPERTS = ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts")
+TOP_K = ("num_experts_per_tok", "experts_per_token", "moe_top_k", "moe_topk", "num_experts_per_token")
+UNBOUNDED = 1 << 20  # positions where the file sets no limit
+MOST_LAYERS = 100_000  # each is an entry of a list
+MOST = 10**12  # of anything else: far beyond every model, and well within a float
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What every part of the reader needs."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+    vocab: int
+
+
+def model_of(path: str | Path) -> ModelSpec:
+    """The model that a `config.json`, or the folder it is in, describes.
+
+    Raises ConfigError that names the file and the fields it lacks, or what of it is not understood.
+    """
+    file = files_of(path)[0]
+    config = _read(file)
+    try:
+        return _model(file, str(path), config)
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise ConfigError(f"{file} has a field of the wrong kind: {error}") from None
+
+
+def files_of(path: str | Path) -> tuple[Path, ...]:
+    """All that `model_of` reads, whether it is there or not; the `config.json` first."""
+    file = Path(path)
+    file = file / "config.json" if file.is_dir() else file
+    return file, file.with_name(QUANTISATION), file.with_name(INDEX)
+
+
+def _model(file: Path, id: str, config: Config) -> ModelSpec:
+    text = _language(config)
+    shape = _shape(text, file)
+    groups = kv_groups(text, shape, str(file))
+    experts = _experts(text)
+    total, active = parameters(config, text, shape, experts)
+    dtype, size = stored(config, text, shape, total, file)
+    name = str(config.get("_name_or_path") or file.resolve().parent.name or file.stem)
+    return ModelSpec(
+        id=id,
+        name=name,
+        short=name.split("/")[-1][:24] or "model",
+        layers=shape.layers,
+        hidden=shape.hidden,
+        heads=shape.heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        intermediate=shape.intermediate,
+        vocab=shape.vocab,
+        max_positions=first(text, POSITIONS) or UNBOUNDED,
+        params_total=total,
+        params_active=active,
+        checkpoint_dtype=dtype,
+        kv_groups=groups,
+        released="",
+        source=str(file),
+        verified="config",
+        moe=experts,
+        checkpoint_bytes=size,
+        tied=tied(config, text),
+    )
+
+
+def first(config: Config, names: tuple[str, ...], *, most: int = MOST, zero: bool = False) -> int | None:
+    """The first of these fields that the file has, a whole number from 1 to `most`.
+
+    null counts as absent, and with `zero` so does 0. Raises ValueError for any other value: taken as absent
+    it would give a wrong size.
+    """
+    for name in names:
+        value = config.get(name)
+        if value is None or (zero and value == 0):
+            continue
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 < value <= most or value != int(value):
+            raise ValueError(f"{name} is {str(value)[:40]}, not a whole number from 1 to {most:,}")
+        return int(value)
+    return None
+
+
+def _read(file: Path) -> Config:
+    try:
+        config = json.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file} is not JSON that can be read: {error}") from None
+    if not isinstance(config, dict):
+        raise ConfigError(f"{file} holds no object", hint="the config.json of a model is wanted")
+    return config
+
+
+def _language(config: Config) -> Config:
+    """The part that describes the language model, where others see or hear."""
+    for key in ("text_config", "llm_config", "language_config", "thinker_config"):
+        part = config.get(key)
+        if isinstance(part, dict):
+            return _language(part)
+    return config
+
+
+def _shape(text: Config, file: Path) -> Shape:
+    most = {"layers": MOST_LAYERS}
+    found = {name: first(text, names, most=most.get(name, MOST)) for name, names in NAMES.items()}
+    missing = [NAMES[name][0] for name, value in found.items() if value is None]
+    if missing:
+        kind = text.get("model_type") or "a model of unknown type"
+        raise ConfigError(
+            f"{file} ({kind}) lacks {', '.join(missing)}",
+            hint="without these nobody can say how much KV memory a token takes",
+        )
+    layers, hidden, heads, vocab = (found[name] or 0 for name in ("layers", "hidden", "heads", "vocab"))
+    kv_heads = first(text, KV_HEADS) or heads
+    if text.get("multi_query") and not text.get("new_decoder_architecture"):
+        kv_heads = first(text, ("multi_query_group_num",)) or 1
+    head_dim = first(text, ("head_dim", "kv_channels", "attention_head_dim")) or hidden // heads
+    intermediate = first(_same_in_all(text, layers), INTERMEDIATE) or 4 * hidden
+    return Shape(layers, hidden, heads, kv_heads, head_dim, intermediate, vocab)
+
+
+def _same_in_all(text: Config, layers: int) -> Config:
+    """With one intermediate_size where the file lists the same one layer by layer (Gemma 3n)."""
+    listed = text.get("intermediate_size")
+    if isinstance(listed, list) and len(listed) == layers > 1 and listed.count(listed[0]) == layers:
+        return text | {"intermediate_size": listed[0]}
+    return text
+
+
+def _experts(text: Config) -> Experts | None:
+    count, top = first(text, EXPERTS, zero=True), first(text, TOP_K, zero=True)
+    if not count or count < 2:
+        return None
+    return Experts(count, min(top or 1, count), first(text, ("moe_intermediate_size", "intermediate_size")))

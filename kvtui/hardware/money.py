@@ -1,0 +1,49 @@
+"""What tokens cost. Prices are the user's; the catalogue has examples with their date."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kvtui.hardware.catalogue import GpuSpec
+
+HOURS_A_MONTH = 730
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Dollars an hour for one GPU and where the figure is from."""
+
+    usd_per_gpu_hour: float
+    source: str
+
+    def report(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"usd_per_gpu_hour": self.usd_per_gpu_hour, "source": self.source}
+
+
+def rate(gpu: GpuSpec, price: float | None = None) -> Rate | None:
+    """The user's price, or the middle of the catalogue's example; None where there is neither."""
+    if price is not None:
+        return Rate(price, "given")
+    example = gpu.usd_per_hour
+    if example is None:
+        return None
+    middle = round((example.low + example.high) / 2, 4)
+    return Rate(middle, f"example of {example.as_of}: {example.low:g} to {example.high:g}, {example.basis}")
+
+
+def usd_per_million(rate: Rate | None, *, gpus: int, tokens_per_s: float | None) -> float | None:
+    """Dollars for a million generated tokens; None where price or speed is not known."""
+    if rate is None or not tokens_per_s:
+        return None
+    return rate.usd_per_gpu_hour * gpus / 3600 / tokens_per_s * _MILLION
+
+
+def waste_usd_per_month(rate: Rate | None, *, gpus: int, share: float) -> float | None:
+    """Dollars a month for GPUs in proportion to the share of KV memory that is held for nothing.
+
+    A figure of comparison, not a bill: as if the pool were all that a GPU is rented for.
+    """
+    return None if rate is None else rate.usd_per_gpu_hour * gpus * HOURS_A_MONTH * share

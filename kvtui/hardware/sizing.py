@@ -1,0 +1,200 @@
+"""How many KV blocks a GPU has room for, by vLLM's own sum: what it may use, less all that is not KV.
+
+vLLM measures what is not KV at start-up; nobody can compute it exactly from a model card. The estimates here
+were set on start-up logs of vLLM 0.19.0 on an H100 (llm-d-planner, accuracy report: Llama, Qwen, Gemma, phi,
+Granite and Mistral models; activations within 8 % on text models without experts).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from kvtui.errors import ConfigError, DoesNotFit
+from kvtui.hardware.catalogue import GpuSpec, ModelSpec
+from kvtui.hardware.kvtypes import token_bytes
+from kvtui.serving.rules import NEWEST, release
+
+GIB = 2**30
+
+# Usual on a card that serves one model and nothing else; vLLM's own default is 0.92 (0.9 before 0.20).
+UTILIZATION = 0.95
+
+_ACTIVATION_BYTES = 2
+_SAMPLER_BYTES = 14  # of one logit of the profiling batch, copies for sorting included
+_CAPTURED_GRAPHS = 86  # 51 piecewise and 35 full ones: vLLM's default set
+_GRAPH_LAYER_BYTES = 256 * 2**10  # a layer in a graph; the logs show 0.5 to 1.9 GiB in all
+_CONTEXT_BYTES = 27 * GIB // 100  # mean of the logs on one GPU
+_COMMUNICATION_BYTES = 21 * GIB // 10  # non-torch memory of the logs with two GPUs and more, context included
+
+
+class BatchLimits(NamedTuple):
+    """What vLLM lets into one step unless told otherwise."""
+
+    tokens: int  # max_num_batched_tokens
+    seqs: int  # max_num_seqs
+
+
+MOST_BLOCKS = 20_000_000  # of a pool that is given; each is an entry of a list
+
+
+class Term(NamedTuple):
+    """One line of the sum. What is taken away is negative."""
+
+    name: str
+    bytes: int
+    how: str  # how the figure is known
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """KV memory of one GPU. `terms` add up to the bytes left for KV, of which blocks use whole multiples."""
+
+    blocks: int  # usable: vLLM's num_gpu_blocks counts its null block, this does not
+    block_size: int  # tokens
+    block_bytes: int
+    terms: tuple[Term, ...]
+    left_out: tuple[str, ...]  # what takes memory too and has no estimate
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the usable blocks."""
+        return self.blocks * self.block_bytes
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the usable blocks hold."""
+        return self.blocks * self.block_size
+
+    @property
+    def upper_bound(self) -> bool:
+        """Whether the true pool is smaller, because something was left out."""
+        return bool(self.left_out)
+
+
+def default_utilization(vllm: str) -> float:
+    """`gpu_memory_utilization` of a vLLM release that is not told otherwise."""
+    return 0.92 if _minor(vllm) >= 20 else 0.9
+
+
+def _counts_graphs(vllm: str) -> bool:
+    """Whether a release takes an estimate for CUDA graphs off the pool."""
+    return _minor(vllm) >= 20
+
+
+def _minor(vllm: str) -> int:
+    return int(release(vllm).name.split(".")[1])
+
+
+def batch_limits(gpu: GpuSpec) -> BatchLimits:
+    """Defaults of vLLM's server by GPU memory (vLLM 0.32; the A100 counts as small)."""
+    if gpu.memory_bytes >= 160 * GIB:
+        return BatchLimits(16384, 1024)
+    if gpu.memory_bytes >= 70 * GIB and not gpu.id.startswith("a100"):
+        return BatchLimits(8192, 1024)
+    return BatchLimits(2048, 256)
+
+
+def pool(
+    model: ModelSpec,
+    gpu: GpuSpec,
+    *,
+    block_size: int = 16,
+    utilization: float = UTILIZATION,
+    tp: int = 1,
+    dtype: str | None = None,
+    kv_dtype: str = "auto",
+    limits: BatchLimits | None = None,
+    vllm: str = NEWEST,
+) -> Pool:
+    """KV pool of one of `tp` GPUs that share `model` stored as `dtype` (default: as published), KV as
+    `kv_dtype`, by what a vLLM release takes off.
+
+    Raises DoesNotFit with the shortfall when not even one usable block is left, ConfigError for an option
+    that makes no sense.
+    """
+    _check(block_size=block_size, utilization=utilization, tp=tp)
+    block_bytes = block_size * token_bytes(model, kv_dtype, tp=tp)
+    if not block_bytes:
+        raise ConfigError(f"no layer of {model.label} keeps K and V")
+    terms = _terms(model, gpu, utilization, tp, dtype, limits or batch_limits(gpu), _counts_graphs(vllm))
+    left = sum(term.bytes for term in terms)
+    blocks = left // block_bytes - 1
+    if blocks < 1:
+        raise _does_not_fit(model, gpu, tp, terms, 2 * block_bytes - left)
+    return Pool(blocks, block_size, block_bytes, terms, _left_out(model))
+
+
+def check_given(blocks: int, pool_from: str) -> None:
+    """Raises ConfigError for a given pool of more blocks than can be simulated; `pool_from` said its size."""
+    if blocks > MOST_BLOCKS:
+        raise ConfigError(
+            f"the pool has more than the {MOST_BLOCKS:,} blocks that can be simulated",
+            hint=f"is that what {pool_from} says?" if pool_from else "fewer --blocks",
+        )
+
+
+def _check(*, block_size: int, utilization: float, tp: int) -> None:
+    if block_size < 1:
+        raise ConfigError(f"block size must be at least 1 token, not {block_size}", hint="16 is usual")
+    if not 0 < utilization <= 1:
+        raise ConfigError(f"GPU memory utilisation must be above 0 and at most 1, not {utilization}")
+    if tp < 1:
+        raise ConfigError(f"at least 1 GPU is needed, not {tp}")
+
+
+def _terms(
+    model: ModelSpec,
+    gpu: GpuSpec,
+    utilization: float,
+    tp: int,
+    dtype: str | None,
+    limits: BatchLimits,
+    graphs_count: bool,
+) -> tuple[Term, ...]:
+    requested = ceil(gpu.memory_bytes * utilization)
+    weights = -(-model.weight_bytes(dtype) // tp)
+    rotary = model.max_positions * model.head_dim * _ACTIVATION_BYTES
+    graphs = _CAPTURED_GRAPHS * model.layers * _GRAPH_LAYER_BYTES
+    context = _COMMUNICATION_BYTES if tp > 1 else _CONTEXT_BYTES
+    terms = (
+        Term("memory it may use", requested, f"{utilization:g} of what the driver of a {gpu.label} reports"),
+        Term("weights", -weights, _whose_parameters(model)),
+        Term("rotary table", -rotary, "positions x head size"),
+        Term("activations", -_activations(model, limits), f"estimated for {limits.tokens:,} tokens a step"),
+        Term("context and libraries", -context, "as seen in logs"),
+    )
+    if not graphs_count:
+        return terms
+    return (*terms, Term("CUDA graphs", -graphs, "estimated from the number of layers"))
+
+
+def _whose_parameters(model: ModelSpec) -> str:
+    # the catalogue dates its models, a config.json does not
+    return f"parameters of {'the catalogue' if model.released else 'its own config.json'}"
+
+
+def _activations(model: ModelSpec, limits: BatchLimits) -> int:
+    """Peak of the profiling run: the residual stream, and the larger of one MLP and the sampler."""
+    stream = 3 * limits.tokens * model.hidden * _ACTIVATION_BYTES
+    mlp = 3 * limits.tokens * model.intermediate * _ACTIVATION_BYTES
+    return stream + max(mlp, limits.seqs * model.vocab * _SAMPLER_BYTES)
+
+
+def _left_out(model: ModelSpec) -> tuple[str, ...]:
+    left_out = ["buffers of the experts"] if model.moe else []
+    if any(group.kind == "linear" for group in model.kv_groups):
+        left_out.append("states of the linear-attention layers")
+    return tuple(left_out)
+
+
+def _does_not_fit(
+    model: ModelSpec, gpu: GpuSpec, tp: int, terms: tuple[Term, ...], shortfall: int
+) -> DoesNotFit:
+    cards = f"{tp} x {gpu.label}" if tp > 1 else gpu.label
+    return DoesNotFit(
+        f"{model.label} does not fit on {cards}: {-terms[1].bytes / GIB:.1f} GiB of weights a GPU and what "
+        f"runs them need {shortfall / GIB:.1f} GiB more than the {terms[0].bytes / GIB:.1f} GiB there are",
+        hint="take more or larger GPUs, or weights of fewer bits",
+    )

@@ -1,0 +1,391 @@
+"""One lane's engine: the clock, arrivals in, the scheduler's steps, and what is measured of them.
+
+Synchronous, pure and deterministic: no wall clock, no randomness, no coroutine. `step()` does one scheduler
+step or, with a higher limit, leaps over as many steps without a decision; both give the same run.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from kvtui.memory.protocol import MemoryManager
+from kvtui.serving.closedloop import ClosedLoop, Turns
+from kvtui.serving.cost import CostModel
+from kvtui.serving.explicit import ExplicitScheduler
+from kvtui.serving.intake import Arrival, Arrivals, BlockKeys, request_of
+from kvtui.serving.measured import StepClock
+from kvtui.serving.meter import Meter
+from kvtui.serving.plan import Plan
+from kvtui.serving.request import Phase, Request
+from kvtui.serving.rules import Rules
+from kvtui.serving.scheduler import Scheduler
+from kvtui.serving.speculation import DraftModel
+from kvtui.serving.stretch import Stretch
+from kvtui.serving.tally import Tally
+from kvtui.traces.workload import Workload
+
+UNLIMITED = 1 << 60
+NEVER = 1 << 80  # ps
+PATIENCE = 3  # steps that do nothing, with nothing to come, before a run counts as stuck
+
+
+class Observer(Protocol):
+    """Sees every step. Calls must not change anything."""
+
+    def arrived(self, engine: Engine, request: Request) -> None:
+        """The request stands in the queue."""
+        ...
+
+    def rejected(self, engine: Engine, request: Request) -> None:
+        """The request can never be served (see `Engine.refusals`)."""
+        ...
+
+    def aborted(self, engine: Engine, request: Request) -> None:
+        """The client of a live request went away."""
+        ...
+
+    def idle(self, engine: Engine) -> None:
+        """Nothing runs or waits; time jumps to the next arrival, if there is one."""
+        ...
+
+    def scheduled(self, engine: Engine, plan: Plan) -> None:
+        """Everything is decided, nothing has ended yet; `engine.now_ps` is the start of the step."""
+        ...
+
+    def updated(self, engine: Engine, plan: Plan) -> None:
+        """Tokens have appeared and requests have ended; `engine.now_ps` is the end of the step."""
+        ...
+
+
+class Results:
+    """What became of each request, by number, and the latencies in the order in which they became known."""
+
+    def __init__(self, requests: int) -> None:
+        self.first_token = array("q", [-1]) * requests  # ps; -1 = not (yet)
+        self.finish = array("q", [-1]) * requests
+        self.refusals: dict[int, tuple[int, int]] = {}  # number -> (needed, there are)
+        self.aborted: set[int] = set()
+        self.finished = 0
+        self.output_tokens = 0  # generated so far, by whomever
+        self.ttft = array("q")  # ps from arrival to the first token
+        self.e2e = array("q")  # ps from arrival to the last token
+        self.tpot = array("d")  # ps a token after the first, of requests with two tokens and more
+
+    def first(self, request: Request, now: int) -> None:
+        """The first token of a request appeared."""
+        self.first_token[request.number] = now
+        self.ttft.append(now - request.arrival)
+
+    def finish_one(self, request: Request, now: int) -> None:
+        """The last token of a request appeared."""
+        number = request.number
+        self.finish[number] = now
+        self.finished += 1
+        self.e2e.append(now - request.arrival)
+        if request.output > 1:
+            self.tpot.append((now - self.first_token[number]) / (request.output - 1))
+
+
+def scheduler_for(rules: Rules, manager: MemoryManager, drafter: DraftModel | None = None) -> Scheduler:
+    """vLLM V1's scheduler, in the form that the rules need."""
+    explicit = rules.explicit or not manager.batched
+    return ExplicitScheduler(rules, manager, drafter) if explicit else Scheduler(rules, manager)
+
+
+class Engine:
+    """Replays a workload on one manager under one set of rules, timed by a cost model.
+
+    `abort_at` lists (ps, request number) in order of time; `prepare` may set what the columns do not say
+    before a request is queued. `drafter` says how drafting goes, by default at the rate of acceptance in the
+    rules; `scheduler` schedules in place of vLLM V1's. Without `refuse` a request that can never fit waits
+    for ever, as it does in vLLM, and the run ends as `stuck`.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        rules: Rules,
+        manager: MemoryManager,
+        cost: CostModel,
+        *,
+        abort_at: Iterable[tuple[int, int]] = (),
+        prepare: Callable[[Request], None] | None = None,
+        refuse: bool = True,
+        until_ps: int | None = None,
+        drafter: DraftModel | None = None,
+        scheduler: Scheduler | None = None,
+    ) -> None:
+        self.workload = workload
+        self.rules = rules
+        self.manager = manager
+        self.cost = cost
+        self.scheduler = scheduler or scheduler_for(rules, manager, drafter)
+        self._meter = Meter()
+        self.tally = Tally()
+        self.observer: Observer | None = None
+        self.clock: StepClock | None = None  # where times are measured and not computed
+        self.now_ps = 0
+        self.done = not len(workload)
+        self.stuck = False
+        self.results = Results(len(workload))
+        self.known = 0  # requests that have arrived
+        ahead = rules.speculation.keyed_ahead
+        keyed = manager.prefix_cache and workload.unit
+        self._keys = BlockKeys(workload, manager.block_size, ahead=ahead) if keyed else None
+        closed = workload.closed or workload.clients
+        self._loop = ClosedLoop(Turns(workload)) if closed else None
+        self._coming = self._loop or Arrivals(workload)
+        self._next = self._coming.next()
+        self._aborts = list(abort_at)[::-1]  # next one last
+        self._live: dict[int, Request] = {}  # kept only where requests may be aborted
+        self._prepare = prepare
+        self._refuse = refuse
+        # vLLM's asynchronous loop does not: as recorded, such a run goes on to its last step.
+        self.notices_stall = refuse or not rules.async_scheduling
+        self._idle = 0  # steps in a row that did nothing
+        self._until = NEVER if until_ps is None else until_ps
+        self._deadline = self._until  # of the run, or the next abort
+        self._event = 0  # no arrival, abort or end before then
+        self._changed = True  # whether levels may have changed since they were measured
+        self._rates: dict[int, tuple[int, int]] = {}
+        self._stretch: Stretch | None = None  # going on
+
+    @property
+    def next_ps(self) -> int:
+        """When the next step starts: now or, where nothing runs or waits, when something arrives."""
+        due = self.now_ps if self.scheduler.active else self._due()
+        return self.now_ps if due == NEVER else max(self.now_ps, due)
+
+    @property
+    def meter(self) -> Meter:
+        """What was measured up to now."""
+        if self._stretch is not None:
+            self._stretch.measure(self._meter, self.manager.block_size)
+            self._stretch.begin_anew()
+        self._meter.flush(self.now_ps)
+        return self._meter
+
+    def keys_of(self, number: int) -> list[int]:
+        """Keys of the leading blocks of a request that another one can meet."""
+        return self._keys.of(number) if self._keys is not None else []
+
+    # ---- running
+
+    def run(self, calls: int = UNLIMITED) -> bool:
+        """To the end, or at most so many leaps and full steps; whether something is left to do."""
+        return all(self.step(UNLIMITED) for _ in range(calls))
+
+    def step(self, limit: int = 1) -> bool:
+        """Do at most `limit` scheduler steps in one call; False when nothing is left to do."""
+        stretch = self._stretch
+        if stretch is None or self.now_ps >= self._event:
+            if stretch is not None:
+                self._end_stretch(stretch)
+            if (self.now_ps >= self._event or not self.scheduler.active) and not self._take_in():
+                self.done = True
+                return False
+            stretch = self._stretch = self._begin_stretch()
+        if stretch is None:
+            self._full_step()
+        elif not self._leap(stretch, limit):
+            self._end_stretch(stretch)
+            self._full_step()
+        return not self.done
+
+    def _begin_stretch(self) -> Stretch | None:
+        """What can be done before the next full step, if anything."""
+        scheduler = self.scheduler
+        told = self.observer is None or scheduler.leaps_observed
+        left = scheduler.horizon() if told and self.clock is None else 0
+        if not left:
+            return None
+        if not self.manager.steady:
+            left = 1  # look at every step
+        if self._changed:
+            self._look()
+        decodes, context = len(scheduler.running), scheduler.decode_context
+        fixed, slope = self._rates.get(decodes) or self._rate(decodes)
+        return Stretch(left, decodes, self.now_ps, fixed + slope * context, slope * decodes, context)
+
+    def _end_stretch(self, stretch: Stretch) -> None:
+        stretch.measure(self._meter, self.manager.block_size)
+        self._stretch = None
+
+    def _leap(self, stretch: Stretch, limit: int) -> bool:
+        """At most `limit` steps of a stretch; False where memory suffices for none."""
+        scheduler = self.scheduler
+        steps = limit if limit < stretch.left else stretch.left
+        if steps > 1:
+            # In a leap arrivals that change nothing are taken in late.
+            steps = stretch.within((self._event if scheduler.open else self._deadline) - self.now_ps, steps)
+        done = scheduler.leap(steps, stretch.bought)
+        if not done:
+            return False
+        plan = self._told(stretch, done) if self.observer is not None else None
+        if not self.manager.steady:
+            self._look()
+            stretch.stored = scheduler.filled(stretch.stored)
+        self.now_ps += stretch.go(done)
+        self.results.output_tokens += done * stretch.decodes
+        ended: Sequence[Request] = ()
+        if not stretch.left:
+            self._end_stretch(stretch)
+            ended = scheduler.end_decodes()
+            self._end_all(ended)
+        if plan is not None and self.observer is not None:
+            plan.finished = ended
+            self.observer.updated(self, plan)
+        return True
+
+    def _told(self, stretch: Stretch, done: int) -> Plan:
+        """Tell the observer of a leap, before anything ends."""
+        context = stretch.stored + stretch.steps * stretch.decodes
+        plan = Plan.of_leap(self.scheduler.step - done, done, stretch.decodes, context)
+        plan.stored = self.scheduler.filled(context)
+        if self.observer is not None:
+            self.observer.scheduled(self, plan)
+        return plan
+
+    def _full_step(self) -> None:
+        scheduler = self.scheduler
+        plan = scheduler.full_step()
+        self.tally.count(plan, self.manager.block_size)
+        if self.observer is not None:
+            self.observer.scheduled(self, plan)
+        dt = self._duration(plan)
+        self._look()
+        self._meter.store(plan.stored, dt)
+        if self.rules.async_scheduling:
+            self._settle(plan)  # what came in is the result of the step before
+            self.now_ps += dt
+        else:
+            self.now_ps += dt
+            self._settle(plan)
+        self._idle = self._idle + 1 if plan.idle else 0
+        if self._idle >= PATIENCE and self.notices_stall and self._due() == NEVER and scheduler.settled:
+            self.done = self.stuck = True
+        if self.observer is not None:
+            self.observer.updated(self, plan)
+
+    def _duration(self, plan: Plan) -> int:
+        if self.clock is not None:
+            return self.clock.duration(self, plan)
+        return self.cost.step(plan.decodes, plan.decode_context, plan.prefill_tokens, plan.prefill_pairs)
+
+    def _settle(self, plan: Plan) -> None:
+        """Results of the model come in now."""
+        self.scheduler.commit(plan)
+        results = self.results
+        results.output_tokens += plan.tokens
+        for request in plan.first_tokens:
+            results.first(request, self.now_ps)
+        self._end_all(plan.finished)
+
+    def _end_all(self, requests: Sequence[Request]) -> None:
+        if requests:
+            self._changed = True
+        for request in requests:
+            self.results.finish_one(request, self.now_ps)
+            self._live.pop(request.number, None)
+            self._ended(request.number, self.now_ps)
+
+    def _look(self) -> None:
+        """Measure levels, which stand until they are measured again."""
+        scheduler, waiting = self.scheduler, self.scheduler.waiting
+        levels = self.manager.levels(waiting.head() if waiting else None)
+        self._meter.set(self.now_ps, scheduler.batch, scheduler.final, levels, blocked=scheduler.blocked)
+        self._changed = False
+
+    def _rate(self, decodes: int) -> tuple[int, int]:
+        """Time of a step of so many decodes: without context, and for each token of context."""
+        fixed = self.cost.leap(decodes, 0, 1)
+        rate = self._rates[decodes] = fixed, self.cost.leap(decodes, 1, 1) - fixed
+        return rate
+
+    # ---- arrivals and aborts
+
+    def _due(self) -> int:
+        """When the next arrival or abort is."""
+        due = self._next.time if self._next is not None else NEVER
+        return min(due, self._aborts[-1][0]) if self._aborts else due
+
+    def _take_in(self) -> bool:
+        """Take in what is due; jump over idle time. False when nothing is left or the time is up."""
+        self._changed = True
+        while self.now_ps < self._until and not self.stuck:
+            self._take_in_until(self.now_ps)
+            due = self._due()
+            self._deadline = min(self._until, self._aborts[-1][0]) if self._aborts else self._until
+            self._event = min(self._deadline, due)
+            if self.scheduler.active:
+                return True
+            self.scheduler.rest()
+            if self.observer is not None:
+                self.observer.idle(self)
+            if due == NEVER:
+                return False
+            self._meter.flush(self.now_ps)
+            self.now_ps = max(self.now_ps, due)
+            self._meter.skip(self.now_ps)
+        return False
+
+    def _take_in_until(self, now: int) -> None:
+        while self._aborts and self._aborts[-1][0] <= now:
+            time, number = self._aborts[-1]
+            self._arrive_before(time)
+            del self._aborts[-1]
+            request = self._live.pop(number, None)
+            if request is not None:
+                self.scheduler.abort(request)
+                self.results.aborted.add(number)
+                self._ended(number, time)
+                if self.observer is not None:
+                    self.observer.aborted(self, request)
+        self._arrive_before(now + 1)
+
+    def _arrive_before(self, time: int) -> None:
+        while self._next is not None and self._next.time < time:
+            arrival, self._next = self._next, self._coming.next()
+            self._arrive(arrival)
+
+    def _ended(self, number: int, now: int) -> None:
+        """In a closed loop others are sent when a request has ended."""
+        if self._loop is not None:
+            self._next = self._loop.ended(number, now, self._next)
+            if self._next is not None:
+                self._event = min(self._event, self._next.time)
+
+    def _arrive(self, arrival: Arrival) -> None:
+        self.known += 1
+        request = self._request(arrival, self.keys_of(arrival.number))
+        refusal = self._refusal(request)
+        if refusal is not None:
+            request.move(Phase.REJECTED)
+            self.results.refusals[arrival.number] = refusal
+            if self.observer is not None:
+                self.observer.rejected(self, request)
+            self._ended(arrival.number, arrival.time)
+            return
+        if self._prepare is not None:
+            self._prepare(request)
+        self.scheduler.add(request)
+        if self._aborts:
+            self._live[arrival.number] = request
+        if self.observer is not None:
+            self.observer.arrived(self, request)
+
+    def _request(self, arrival: Arrival, keys: list[int]) -> Request:
+        """The request as it comes in."""
+        return request_of(arrival, keys, self.rules.max_model_len)
+
+    def _refusal(self, request: Request) -> tuple[int, int] | None:
+        """Why a request can never be served: what it needs, and what there is."""
+        max_len = self.rules.max_model_len
+        if not 0 < request.prompt < max_len:
+            return (request.prompt + 1, max_len) if request.prompt else (1, 0)
+        if not self._refuse or self.manager.can_hold(request):
+            return None
+        needed, room = self.manager.need(request), self.manager.blocks
+        return max(needed, room + 1), room  # where there are enough units, no range is so large

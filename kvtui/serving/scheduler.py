@@ -1,0 +1,399 @@
+"""Continuous batching by the rules of vLLM V1: who runs, who gets how many tokens, who has to give way.
+
+A step is a running pass and a waiting pass. Steps in which nobody can be admitted and everybody decodes are
+alike and can be done many at a time (`leap`); all others are `full_step`s, which cost what changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+
+from kvtui.memory.hits import Hits
+from kvtui.memory.levels import Bought
+from kvtui.memory.protocol import MemoryManager
+from kvtui.serving.finishes import Finishes
+from kvtui.serving.plan import Plan, PrefixCounters
+from kvtui.serving.request import Phase, Request
+from kvtui.serving.rules import Rules, capped
+from kvtui.serving.speculation import SpecCounters
+from kvtui.serving.waiting import queue_for
+
+
+class Scheduler:
+    """The queues of one lane and the passes over them. Knows no time, only steps."""
+
+    leaps_observed = True  # whether an observer can be told of a leap
+
+    def __init__(self, rules: Rules, manager: MemoryManager) -> None:
+        self.rules = rules
+        self.manager = manager
+        self.waiting = queue_for(rules.policy)
+        self.running: dict[int, Request] = {}  # admission number -> request: batch order
+        self.step = 0
+        self.prefix = PrefixCounters()
+        self.spec = SpecCounters()
+        self.preemptions = 0
+        self.preempted_waiting = 0  # requests in the queue that ran before
+        self.final = 0  # tokens that the running requests will have in the end
+        self.aside: Sequence[Request] = ()  # preempted, not in the queue; or done, and still holding memory
+        self._chunking: list[Request] = []  # running requests in mid-prompt, in batch order
+        self._offsets = 0  # sum over the decodes of `offset`
+        self._orders = 0
+        self._finishes = Finishes()
+        self._watermark = rules.watermark_blocks(manager.blocks)
+        self.blocked = False  # the head was refused in the last full step and nothing changed since
+        self._wish: tuple[int, int] | None = None  # (block number, key) that would help the blocked head
+        self._tried: tuple[Request, int] | None = None  # blocked head and its hit tokens
+
+    # ---- asking
+
+    @property
+    def active(self) -> bool:
+        """Whether anything runs or waits."""
+        return bool(self.running or self.waiting)
+
+    @property
+    def batch(self) -> int:
+        """Requests that run, however many sequences each has."""
+        return len(self.running)
+
+    @property
+    def settled(self) -> bool:
+        """Whether no result of the model is outstanding."""
+        return True
+
+    @property
+    def open(self) -> bool:
+        """Whether a new arrival could change what the next steps do or what is measured of them."""
+        if not self.waiting or self.rules.policy == "priority":
+            return True
+        capped = self.rules.long_prefill_token_threshold > 0 and not self.rules.reserve_full
+        return capped and len(self.running) < self.rules.running_limit
+
+    @property
+    def stored(self) -> int:
+        """Slots filled now by the running requests, shared ones counted for each."""
+        decodes = len(self.running) - len(self._chunking)
+        return self.filled(self._offsets + decodes * self.step + sum(r.computed for r in self._chunking))
+
+    @property
+    def decode_context(self) -> int:
+        """Tokens that a decode-only step would read now, the new ones included."""
+        return self._offsets + len(self.running) * (self.step + 1)
+
+    def filled(self, tokens: int) -> int:
+        """Slots that the running requests fill, with so many tokens among them."""
+        return tokens * self.manager.tables - self.manager.left
+
+    def horizon(self) -> int:
+        """Steps that can be done in one leap as far as the queues go; 0 = a full step is due."""
+        if not self.running or self._chunking or not self._closed():
+            return 0
+        return self._finishes.first() - self.step + 1
+
+    def _closed(self) -> bool:
+        """Whether nobody can be admitted as long as all running requests just decode."""
+        if not self.waiting or len(self.running) >= self.rules.running_limit:
+            return True
+        if not self.blocked:
+            return False
+        if self._wish is not None and self._wish[1] in self._hot_keys(self._wish[0]):
+            return False
+        # Where every look-up counts, what it finds may shrink.
+        return self.rules.release.count_at_admission or self._tried is None or not self._tried[1]
+
+    def _hot_keys(self, at: int) -> set[int]:
+        """Keys of block number `at` that decodes may publish."""
+        return self.manager.hot_keys(at)
+
+    # ---- requests come and go
+
+    def rest(self) -> None:
+        """Nothing runs or waits for a while."""
+
+    def add(self, request: Request) -> None:
+        """A new request, at the end of the queue (or at its place by priority)."""
+        changes = bool(self.waiting) and self.open
+        self.waiting.add(request)
+        if changes:
+            self.blocked = False
+
+    def abort(self, request: Request) -> None:
+        """The client went away."""
+        if request.phase is Phase.RUNNING:
+            content = self._content(request)
+            self._leave(request)
+            self.manager.release(request, content)
+        else:
+            self.waiting.remove(request)
+            self.preempted_waiting -= request.phase is Phase.PREEMPTED
+        request.move(Phase.ABORTED)
+        self.blocked = False
+
+    # ---- steps
+
+    def leap(self, steps: int, bought: Bought) -> int:
+        """Up to `steps` (at most `horizon()`) decode-only steps; returns how many memory sufficed for."""
+        done = self.manager.advance(self.step, steps, bought)
+        self._leapt(done)
+        return done
+
+    def _leapt(self, steps: int) -> None:
+        self.step += steps
+        if self._tried is not None and self.blocked and not self.rules.release.count_at_admission:
+            self._count(*self._tried, times=steps)
+
+    def full_step(self) -> Plan:
+        """One step by all the rules: the running pass, then the waiting pass."""
+        self.blocked = False
+        self._wish = self._tried = None
+        plan = Plan(self.step)
+        cap = self.rules.prefill_cap(len(self.running) + len(self.waiting))
+        budget = self.rules.token_budget
+        chunks = self._chunks(cap, budget)
+        if chunks is not None and self.manager.serve(self.step, chunks):
+            plan.prefill = [(r, r.computed, n) for r, n in chunks]
+            left = budget - len(self.running) + len(self._chunking) - sum(n for _, n in chunks)
+        else:
+            left = self._walk(plan, cap, budget)
+        if not plan.preempted:
+            self._admissions(plan, cap, left)
+        self._sum_up(plan)
+        self.step += 1
+        return plan
+
+    def commit(self, plan: Plan) -> None:
+        """The model has run: tokens appear, requests end and free their memory."""
+        plan.tokens = plan.decodes
+        ending: list[Request] = []
+        for request, start, tokens in plan.prefill:
+            request.computed = start + tokens
+            if request.computed == request.known:
+                self._first_token(plan, request, ending)
+        for request in plan.hungry:
+            self._delay(request)
+        plan.finished = self.end_decodes(ending)
+
+    def end_decodes(self, also: Iterable[Request] = ()) -> Sequence[Request]:
+        """End those whose last token has appeared, and `also` others; in batch order."""
+        ending = sorted([*also, *self._finishes.take(self.step - 1)], key=attrgetter("order"))
+        for request in ending:
+            self._end(request)
+            self.blocked = False
+        return ending
+
+    # ---- the running pass
+
+    def _chunks(self, cap: int | None, budget: int) -> list[tuple[Request, int]] | None:
+        """What requests in mid-prompt get if all goes well; None if the budget must be dealt one by one."""
+        left = budget - len(self.running) + len(self._chunking)
+        if left < 0:
+            return None
+        if not self._chunking:
+            return []
+        wants = [(r, capped(r.known - r.computed, cap)) for r in self._chunking]
+        if sum(n for _, n in wants) <= left:
+            return wants
+        if len(wants) == 1 and next(reversed(self.running.values())) is wants[0][0]:
+            return [(wants[0][0], left)] if left else []
+        return None
+
+    def _walk(self, plan: Plan, cap: int | None, budget: int) -> int:
+        """Deal budget and blocks request by request, preempting for those that come first; returns the
+        budget left."""
+        batch = list(self.running.values())
+        served: dict[Request, int] = {}
+        i = 0
+        while i < len(batch) and budget > 0:
+            request = batch[i]
+            stored = request.stored(self.step)
+            n = self._share(request, cap, budget)
+            if n <= 0:
+                i += 1
+                continue
+            while not self.manager.grow(request, stored + n):
+                at = self._victim(batch)
+                victim = batch.pop(at)
+                given = served.pop(victim, 0)
+                budget += given
+                i -= at < i
+                self._preempt(plan, victim, request, given)
+                if victim is request:
+                    break
+            if request.order < 0:
+                if self.rules.release.go_on and self.rules.policy == "priority":
+                    continue  # those behind it are more urgent
+                break
+            self._scheduled(request, stored, n)
+            served[request] = n
+            budget -= n
+            i += 1
+        plan.prefill = [(r, r.computed, n) for r, n in served.items() if r.chunking]
+        plan.hungry = [r for r in batch if not r.chunking and r not in served]
+        return budget
+
+    def _share(self, request: Request, cap: int | None, budget: int) -> int:
+        """Tokens that a running request gets of what is left of the budget."""
+        return min(capped(request.known - request.computed if request.chunking else 1, cap), budget)
+
+    def _scheduled(self, request: Request, stored: int, n: int) -> None:
+        """The next `n` tokens of a running request have their slots."""
+        self.manager.register(request, stored, stored + n)
+
+    def _victim(self, batch: list[Request]) -> int:
+        """Place of the request that has to go: the youngest admission, or the least urgent and latest."""
+        if self.rules.policy == "fcfs":
+            return len(batch) - 1
+        return max(range(len(batch)), key=lambda i: (batch[i].priority, batch[i].rank, -i))
+
+    def _preempt(self, plan: Plan, victim: Request, served: Request, given: int) -> None:
+        """Preemption by recompute: everything is freed, what was generated becomes part of the prompt."""
+        if not victim.chunking:
+            victim.generated = victim.stored(self.step) + 1 - victim.prompt
+        plan.preempted = [*plan.preempted, (victim, served, victim.blocks_held)]
+        content = self._content(victim, given)
+        self._leave(victim)
+        self.manager.release(victim, content, again=True)
+        victim.preemptions += 1
+        victim.move(Phase.PREEMPTED)
+        victim.computed = 0
+        self.preemptions += 1
+        self.preempted_waiting += 1
+        self.waiting.put_back(victim)
+
+    # ---- the waiting pass
+
+    def _admissions(self, plan: Plan, cap: int | None, left: int) -> None:
+        rules, manager = self.rules, self.manager
+        limit = rules.running_limit
+        while left > 0 and len(self.running) < limit and (request := self._candidate()) is not None:
+            hits = manager.lookup(request)
+            hit = hits.tokens
+            if not rules.release.count_at_admission:
+                self._count(request, hit)
+            tokens = self._first_chunk(request, hit, cap, left)
+            if not tokens and self._stands_aside():
+                continue
+            if not tokens:
+                # Refused for budget: later steps differ only if somebody's chunk used some of it.
+                self._refuse(request, hits)
+                self.blocked = not plan.prefill
+                return
+            watermark = self._watermark if self.running else 0
+            if not manager.admit(request, hits, tokens, watermark=watermark, reserve_full=rules.reserve_full):
+                self._refuse(request, hits)
+                return
+            if rules.release.count_at_admission:
+                self._count(request, hit)
+            self._take_in(plan, request, hit, tokens)
+            left -= tokens
+
+    def _refuse(self, request: Request, hits: Hits) -> None:
+        """The head of the queue has to wait; a longer hit could help."""
+        self.blocked = True
+        self._tried = (request, hits.tokens)
+        key = self.manager.missing_key(request, hits)
+        self._wish = None if key is None else (len(hits.blocks), key)
+
+    def _first_chunk(self, request: Request, hit: int, cap: int | None, left: int) -> int:
+        """Tokens for a request that could be admitted with `hit` tokens; 0 = it has to wait."""
+        tokens = capped(request.known - hit, cap)
+        return min(tokens, left) if self.rules.enable_chunked_prefill or tokens <= left else 0
+
+    def _stands_aside(self) -> bool:
+        """Whether the head of the queue, which got nothing, has let those behind it go first."""
+        return False
+
+    def _take_in(self, plan: Plan, request: Request, hit: int, tokens: int) -> None:
+        """From the queue into the batch."""
+        self.waiting.take()
+        self._enter(request)
+        plan.admitted = [*plan.admitted, (request, hit)]
+        plan.prefill = [*plan.prefill, (request, hit, tokens)]
+
+    def _candidate(self) -> Request | None:
+        """Who may be admitted next."""
+        return self.waiting.head() if self.waiting else None
+
+    def _count(self, request: Request, hit: int, times: int = 1) -> None:
+        if self.manager.prefix_cache and not request.skip_lookup:
+            self.prefix.count(request, hit, times)
+
+    # ---- bookkeeping
+
+    def _content(self, request: Request, given: int = 0) -> int:
+        """Tokens of a running request whose full blocks stay cached when it gives them back; `given` of
+        them were scheduled in this step."""
+        return request.stored(self.step) + given
+
+    def _sum_up(self, plan: Plan) -> None:
+        """Count the work of a full step, after scheduling and before anything ends."""
+        after = self.step + 1
+        decodes = len(self.running) - len(self._chunking)
+        stored = plan.decode_context = self._offsets + decodes * after - len(plan.hungry)
+        plan.decodes = decodes - len(plan.hungry)
+        for request in plan.hungry:
+            plan.decode_context -= request.offset + self.step
+        plan.count_prefill(plan.prefill)
+        computed = sum([r.computed for r in self._chunking])
+        plan.stored = self.filled(stored + computed + plan.prefill_tokens)
+
+    def _enter(self, request: Request) -> None:
+        self.preempted_waiting -= request.phase is Phase.PREEMPTED
+        request.move(Phase.RUNNING)
+        self._seat(request)
+
+    def _seat(self, request: Request) -> None:
+        request.order = self._orders
+        request.chunking = True
+        self._orders += 1
+        self.running[request.order] = request
+        self._chunking.append(request)
+        self.final += request.prompt + request.output
+
+    def _leave(self, request: Request) -> None:
+        """Out of the batch."""
+        if request.chunking:
+            self._chunking.remove(request)
+        else:
+            self._offsets -= request.offset
+            self.manager.stop(request)
+        del self.running[request.order]
+        request.order = -1
+        request.chunking = False
+        self.final -= request.prompt + request.output
+
+    def _first_token(self, plan: Plan, request: Request, ending: list[Request]) -> None:
+        """All known tokens are computed: a token appears, the first one or the next after a preemption."""
+        if request.output:
+            plan.tokens += 1
+            request.generated += 1
+            if request.generated == 1:
+                plan.first_tokens = [*plan.first_tokens, request]
+        if request.generated >= request.output:
+            ending.append(request)
+            return
+        self._decode_from(request, self.step)
+
+    def _decode_from(self, request: Request, step: int) -> None:
+        self._chunking.remove(request)
+        request.decode_from(step)
+        self._offsets += request.offset
+        self.manager.start(request)
+        self._finishes.add(request)
+
+    def _delay(self, request: Request) -> None:
+        self.manager.stop(request)
+        request.delay()
+        self._offsets -= 1
+        self.manager.start(request)
+        self._finishes.add(request)
+
+    def _end(self, request: Request) -> None:
+        stored = request.stored(self.step)
+        self._leave(request)
+        self.manager.release(request, stored)
+        request.generated = request.output
+        request.computed = stored
+        request.move(Phase.FINISHED)

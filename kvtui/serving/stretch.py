@@ -1,0 +1,69 @@
+"""Stretches: steps in a row in which the same requests decode and nobody comes or goes.
+
+The time of a step is linear in its context, and the context grows by the batch in every step: times are an
+arithmetic series. So a stretch is measured once, at its end, however many calls it was done in.
+"""
+
+from __future__ import annotations
+
+from kvtui.memory.levels import Bought
+from kvtui.serving.meter import Meter
+
+
+class Stretch:
+    """`decodes` requests go on for at most `left` steps; the first starts at `begin`, takes `first` ps and
+    ends with `stored` tokens; each takes `rise` ps longer than the one before."""
+
+    __slots__ = ("begin", "bought", "decodes", "first", "left", "next", "rise", "steps", "stored")
+
+    def __init__(self, left: int, decodes: int, begin: int, first: int, rise: int, stored: int) -> None:
+        self.left = left
+        self.decodes = decodes
+        self.begin = begin
+        self.first = first
+        self.rise = rise
+        self.stored = stored
+        self.next = first  # ps, of the next step
+        self.steps = 0  # done and not measured yet
+        self.bought = Bought()  # in these
+
+    def time(self, steps: int) -> int:
+        """Of the next so many steps, in ps."""
+        return steps * self.next + self.rise * (steps * (steps - 1) // 2)
+
+    def go(self, steps: int) -> int:
+        """So many steps are done; returns their time in ps."""
+        time = self.next if steps == 1 else self.time(steps)
+        self.steps += steps
+        self.left -= steps
+        self.next += steps * self.rise
+        return time
+
+    def within(self, room: int, most: int) -> int:
+        """At most `most` steps such that the last one starts before `room` ps have passed; at least one."""
+        if self.time(most) < room:
+            return most
+        if room <= 0:
+            return 1
+        high = min(most, room // self.next + 1)  # so many steps do not end before, and so many do:
+        low = (room - 1) // (self.next + (self.rise * (high - 1) + 1) // 2)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.time(middle) < room:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def measure(self, meter: Meter, block_size: int) -> None:
+        """Add up what was done."""
+        first, rise = self.first, self.rise
+        meter.store_leap(self.steps, self.stored, self.decodes, first, rise)
+        meter.buy(self.begin, first, rise, self.bought, block_size)
+
+    def begin_anew(self) -> None:
+        """What was done is measured: the stretch goes on from there."""
+        steps = self.steps
+        self.begin += steps * self.first + self.rise * (steps * (steps - 1) // 2)
+        self.stored += steps * self.decodes
+        self.first, self.steps, self.bought = self.next, 0, Bought()

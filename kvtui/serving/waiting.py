@@ -1,0 +1,69 @@
+"""The waiting queue: first come first served, or by priority. The head blocks everyone behind it."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+
+from kvtui.serving.request import Request
+
+Rank = tuple[int, int, int]
+
+
+class FcfsQueue(deque[Request]):
+    """First come, first served; a preempted request returns to the front."""
+
+    add = deque.append
+    put_back = deque.appendleft  # a preempted request
+    take = deque.popleft
+
+    def head(self) -> Request:
+        return self[0]
+
+    def first(self, n: int | None = None) -> Iterator[Request]:
+        """The first `n` in the order they will be admitted."""
+        return islice(self, n)
+
+
+class PriorityQueue:
+    """Smallest (priority, rank, tie) first, preempted or not."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[Rank, Request]] = []
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, request: Request) -> None:
+        heapq.heappush(self._heap, (_rank(request), request))
+
+    put_back = add
+
+    def head(self) -> Request:
+        return self._heap[0][1]
+
+    def take(self) -> Request:
+        return heapq.heappop(self._heap)[1]
+
+    def remove(self, request: Request) -> None:
+        self._heap.remove((_rank(request), request))
+        heapq.heapify(self._heap)
+
+    def first(self, n: int | None = None) -> Iterator[Request]:
+        """The first `n` in the order they will be admitted."""
+        ordered = sorted(self._heap) if n is None else heapq.nsmallest(n, self._heap)
+        return (request for _, request in ordered)
+
+
+WaitingQueue = FcfsQueue | PriorityQueue
+
+
+def queue_for(policy: str) -> WaitingQueue:
+    """An empty queue of the policy."""
+    return PriorityQueue() if policy == "priority" else FcfsQueue()
+
+
+def _rank(request: Request) -> Rank:
+    return request.priority, request.rank, request.tie

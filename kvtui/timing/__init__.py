@@ -1,0 +1,1 @@
+"""How long steps take: kernels on a GPU, what was fitted to measurements, and the error that is left."""

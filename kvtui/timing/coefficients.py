@@ -1,0 +1,117 @@
+"""What was fitted to measurements: the constants of the time model and the errors they leave.
+
+`Forms` belongs to kernels, `EngineProfile` to the software around them. Both come from data/steptime.json,
+which tests/hardware/fit_step_times.py writes; `kvtui steptime --fit` writes a profile of the user's own.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kvtui.errors import ConfigError
+from kvtui.hardware.catalogue import nearest
+
+DEFAULT_ENGINE = "vllm"
+CALIBRATION = "kvtui_calibration"  # key that marks a calibration file, with its version
+_FILE = Path(__file__).parents[1] / "data" / "steptime.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """Constants shared by all GPUs; without a unit they multiply an efficiency of the catalogue."""
+
+    overlap: float  # share of the shorter of reading and computing that the longer does not hide
+    gemm_memory: float
+    gemm_compute: float
+    layer_floor_us: float  # the small kernels of a layer
+    prefill_floor: float  # of the fixed part of decode attention
+    tile_tokens: float  # further keys each query token pays for, the ragged edge of the causal mask
+    prefill_compute: float
+    prefill_fp8_kv: float
+    decode_floor: float
+    decode_memory: float
+    decode_fp8_kv: float
+    l2_gain: float  # how much faster KV comes that stayed in the cache of the GPU
+    allreduce_small: float  # share of the link, below the size at which vLLM leaves it to NCCL
+    allreduce_large: float
+    allreduce_large_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class EngineProfile:
+    """Host times of an inference engine, and how its kernels do against those that were measured alone."""
+
+    base_us: float  # a step
+    layer_us: float  # launches, and kernels so small that their size does not matter
+    sequence_us: float  # a running request
+    gemm_compute: float
+    memory: float  # weights
+    attention: float  # KV reads and prompt attention
+    touch: float = 1.0  # time of element-wise kernels: less where a compiler fuses them
+
+
+def forms() -> Forms:
+    """The constants of the kernels."""
+    return Forms(**_data()["forms"])
+
+
+def engines() -> dict[str, EngineProfile]:
+    """The engine profiles by name."""
+    return {name: EngineProfile(**row) for name, row in _data()["engines"].items()}
+
+
+def engine(name: str) -> EngineProfile:
+    """A profile by name, or out of a calibration file. Raises ConfigError for what is neither."""
+    known = engines()
+    if name in known:
+        return known[name]
+    if engine_files(name):
+        return _calibration(Path(name))
+    raise ConfigError(f'unknown engine "{name}"', hint=f"{nearest(name, known)}, or a file of steptime --fit")
+
+
+def engine_files(name: str) -> tuple[Path, ...]:
+    """The calibration that `name` means, whether it is there or not; none for a profile of kvtui's own."""
+    file = Path(name)
+    told = name not in engines() and (file.suffix == ".json" or file.is_file())
+    return (file,) if told else ()
+
+
+def residuals() -> list[dict[str, Any]]:
+    """Errors against measurements: `family`, `n`, `median_error_pct`, `p90_error_pct`, `held_out`, `rows`."""
+    rows: list[dict[str, Any]] = _data().get("residuals", [])
+    return rows
+
+
+def calibration_text(profile: EngineProfile, about: dict[str, Any]) -> str:
+    """The file that `engine` reads back."""
+    return json.dumps({CALIBRATION: 1, "profile": asdict(profile), **about}, indent=2) + "\n"
+
+
+@cache
+def _data() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(_FILE.read_text("utf-8"))
+    return data
+
+
+def _calibration(path: Path) -> EngineProfile:
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        if data.get(CALIBRATION) != 1:
+            raise ConfigError(
+                f"{path} is no calibration", hint="kvtui steptime --fit TABLE -o FILE makes one"
+            )
+        profile = EngineProfile(**{key: float(value) for key, value in data["profile"].items()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigError(f"{path} cannot be read as a calibration: {error}") from None
+    for name, value in asdict(profile).items():
+        if not 0 < value < 1e9:
+            raise ConfigError(
+                f"{path}: {name} is {value:g}, and a calibration has numbers above 0 and below 1e9",
+                hint="kvtui steptime --fit TABLE -o FILE makes one",
+            )
+    return profile

@@ -1,0 +1,125 @@
+"""How long kernels take on a GPU, in seconds: linear layers, attention, all-reduce.
+
+Each is a short formula over what the kernel must move and compute, with the efficiencies of the catalogue
+(medians of tables that NVIDIA's aiconfigurator measured) and the constants of `Forms`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kvtui.hardware.catalogue import WEIGHT_BITS, GpuSpec, ModelSpec
+from kvtui.timing.coefficients import Forms
+
+MIB = 2**20
+NCCL_FROM = 8 * MIB  # vLLM's own all-reduce stops here
+_NORM_PASSES = 16  # times the hidden vector goes through memory in the norms and additions of a layer
+_MLP_PASSES = 3
+_HEAD_PASSES = 4  # rotary embedding
+_PASS_MEMORY = 0.8  # share of the bandwidth that element-wise kernels reach
+_SLOW_START_S = 30e-6  # small all-reduce where none was measured: through PCIe
+_SLOWEST_LINK = 16e9
+
+
+class Linear(NamedTuple):
+    """Linear layers of a share of the model, with what goes with them element by element."""
+
+    read: float  # s: all the weights once
+    token: float  # s a token: arithmetic
+    touch: float  # s a token: element-wise kernels
+    floor: float  # s, whatever the size
+
+    def seconds(self, tokens: int, overlap: float) -> float:
+        """A step of so many tokens."""
+        compute = tokens * self.token
+        longer, shorter = max(self.read, compute), min(self.read, compute)
+        return self.floor + longer + overlap * shorter + tokens * self.touch
+
+
+def linear(
+    model: ModelSpec, gpu: GpuSpec, forms: Forms, *, tp: int, weight_bytes: float, params: float, layers: int
+) -> Linear:
+    """`layers` layers with `weight_bytes` to read and `params` to multiply a token by, over `tp` GPUs."""
+    reached = gpu.efficiency
+    flops, share = _arithmetic(model.checkpoint_dtype, gpu)
+    split = (
+        _MLP_PASSES * model.intermediate + _HEAD_PASSES * (model.heads + model.kv_heads) * model.head_dim
+    ) / tp
+    touched = 2 * layers * (_NORM_PASSES * model.hidden + split)
+    return Linear(
+        read=weight_bytes / tp / (gpu.bandwidth * reached.gemm_mbu * forms.gemm_memory),
+        token=2 * params / tp / (flops * share * forms.gemm_compute),
+        touch=touched / (gpu.bandwidth * _PASS_MEMORY),
+        floor=layers * forms.layer_floor_us * 1e-6,
+    )
+
+
+def one_layer(model: ModelSpec, gpu: GpuSpec, forms: Forms, *, tp: int) -> Linear:
+    """The linear layers of one block of a model without experts."""
+    matrices = 3 if model.gated else 2
+    params = model.attention_params + matrices * model.hidden * model.intermediate
+    bits = WEIGHT_BITS.get(model.checkpoint_dtype, 16)
+    return linear(model, gpu, forms, tp=tp, weight_bytes=params * bits / 8, params=params, layers=1)
+
+
+def _arithmetic(dtype: str, gpu: GpuSpec) -> tuple[float, float]:
+    """FLOP/s of the GPU for weights of that type, and the share that matrix products reach."""
+    reached = gpu.efficiency
+    if dtype == "fp4" and gpu.fp4_flops and reached.gemm_mfu_fp4:
+        return gpu.fp4_flops, reached.gemm_mfu_fp4
+    if dtype == "fp8" and gpu.fp8_flops and reached.gemm_mfu_fp8:
+        return gpu.fp8_flops, reached.gemm_mfu_fp8
+    return gpu.bf16_flops, reached.gemm_mfu
+
+
+def prompt_pair(model: ModelSpec, gpu: GpuSpec, forms: Forms, *, tp: int, kv_bytes: float = 2) -> float:
+    """Seconds of one (query, key) pair of a prompt in one layer."""
+    share = gpu.efficiency.prefill_mfu * forms.prefill_compute * (forms.prefill_fp8_kv if kv_bytes < 2 else 1)
+    return 4 * model.heads * model.head_dim / tp / (gpu.bf16_flops * share)
+
+
+def prompt_attention(pair: float, gpu: GpuSpec, forms: Forms, *, tokens: int, pairs: float) -> float:
+    """Attention of one layer over prompts of `tokens` together."""
+    floor = gpu.efficiency.attention_floor_us * forms.prefill_floor * 1e-6
+    return floor + (pairs + forms.tile_tokens * tokens) * pair
+
+
+def kv_rate(gpu: GpuSpec, forms: Forms, *, kv_bytes: float = 2) -> float:
+    """Bytes of KV that decode attention reads in a second."""
+    share = forms.decode_memory * (forms.decode_fp8_kv if kv_bytes < 2 else 1)
+    return gpu.bandwidth * gpu.efficiency.kv_mbu * share
+
+
+def decode_attention(gpu: GpuSpec, forms: Forms, *, kv: float, kv_bytes: float = 2) -> float:
+    """One layer alone, again and again over the same `kv` bytes: half of the cache of the GPU keeps some."""
+    near = min(kv, gpu.efficiency.l2_bytes / 2)
+    floor = gpu.efficiency.attention_floor_us * forms.decode_floor * 1e-6
+    return floor + (kv - near + near / forms.l2_gain) / kv_rate(gpu, forms, kv_bytes=kv_bytes)
+
+
+class AllReduce(NamedTuple):
+    """One all-reduce: `start`, and more a byte; from NCCL_FROM bytes on another implementation."""
+
+    start: float
+    byte: float
+    large_start: float
+    large_byte: float
+
+    def seconds(self, size: float) -> float:
+        """Of `size` bytes; never less than for fewer."""
+        if size >= NCCL_FROM:
+            return self.large_start + size * self.large_byte
+        return min(self.start + size * self.byte, self.large_start + NCCL_FROM * self.large_byte)
+
+
+def allreduce(gpu: GpuSpec, forms: Forms, *, tp: int) -> AllReduce:
+    """Over `tp` GPUs of one machine, which each send 2 (tp - 1) / tp times the size."""
+    link = gpu.link or gpu.pcie or _SLOWEST_LINK
+    measured = (gpu.efficiency.allreduce_us or {}).get(str(tp)) if gpu.link else None
+    traffic = 2 * (tp - 1) / tp / link
+    return AllReduce(
+        start=measured * 1e-6 if measured else _SLOW_START_S,
+        byte=traffic / forms.allreduce_small,
+        large_start=forms.allreduce_large_us * 1e-6,
+        large_byte=traffic / forms.allreduce_large,
+    )

@@ -1,0 +1,137 @@
+"""How much fits, in the units others report, and the words that go with an estimate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kvtui.answers.capacity import Question, capacity
+from kvtui.errors import DoesNotFit
+from kvtui.hardware.catalogue import gpu, model
+from kvtui.hardware.money import Rate, rate, usd_per_million
+from kvtui.hardware.sizing import GIB, default_utilization
+from kvtui.timing.predict import expected_error
+from tests.cli.run import kvtui
+
+LLAMA, H100 = model("llama-3.1-8b"), gpu("h100-sxm")
+
+
+def test_an_h100_as_others_count_it() -> None:
+    """BLIS has 26,312 blocks, ridgepoint 54.5 GiB, both at 0.9."""
+    told = capacity(Question(LLAMA, H100, utilization=0.9, vllm="0.16"))["pool"]
+    assert told["num_gpu_blocks"] == pytest.approx(26_312, rel=0.055)
+    assert told["bytes"] / GIB == pytest.approx(54.5, rel=0.05)
+    assert not told["upper_bound"]
+
+
+def test_bytes_over_bytes_a_token_are_the_tokens_shown() -> None:
+    for id, kind in (("llama-3.1-8b", "fp8"), ("gpt-oss-120b", "auto"), ("deepseek-v2-lite", "fp8_ds_mla")):
+        told = capacity(Question(model(id), H100, kv_dtype=kind))
+        pool, kv = told["pool"], told["kv"]
+        assert pool["tokens"] == pool["usable_blocks"] * kv["block_size"]
+        assert pool["bytes"] // kv["bytes_per_token"] == pool["tokens"]
+        assert pool["bytes"] % kv["bytes_per_token"] == 0
+
+
+def test_defaults_follow_the_release() -> None:
+    assert [default_utilization(v) for v in ("0.12", "0.16", "0.20", "0.32")] == [0.9, 0.9, 0.92, 0.92]
+    old, new = (capacity(Question(LLAMA, H100, vllm=v))["pool"]["terms"] for v in ("0.16", "0.32"))
+    assert {t["name"] for t in new} - {t["name"] for t in old} == {"CUDA graphs"}
+
+
+def test_what_fits_at_given_lengths() -> None:
+    told = capacity(Question(LLAMA, H100, max_num_seqs=50), lengths=[4096, 1_000_000], trace={"mean": 100})
+    few, none, mean = told["fits"]
+    blocks = told["pool"]["usable_blocks"]
+    assert few["requests"] == blocks // 256
+    assert few["running"] == 50, "no more than max_num_seqs"
+    assert (none["requests"], none["tpot_s"]) == (0, None)
+    assert mean["name"] == "trace mean"
+    assert few["error"]["held_out"]
+    assert few["output_tokens_per_s"] == pytest.approx(50 / few["tpot_s"], rel=1e-3)
+
+
+def test_a_mixture_is_an_upper_bound_and_too_large_is_refused() -> None:
+    assert capacity(Question(model("gpt-oss-120b"), H100))["pool"]["upper_bound"]
+    with pytest.raises(DoesNotFit, match="GiB more than"):
+        capacity(Question(model("llama-3.1-70b"), H100))
+
+
+def test_prices_are_the_users() -> None:
+    assert rate(H100, 2.5) == Rate(2.5, "given")
+    example = rate(H100)
+    assert example is not None
+    assert "example of" in example.source
+    assert usd_per_million(Rate(3.6, ""), gpus=2, tokens_per_s=1000) == pytest.approx(2.0)
+    assert usd_per_million(None, gpus=2, tokens_per_s=1000) is None
+    assert usd_per_million(Rate(1, ""), gpus=1, tokens_per_s=0) is None
+
+
+def test_an_error_is_told_or_there_is_none() -> None:
+    token = expected_error("vllm", LLAMA, "each token")
+    assert token is not None
+    assert token.held_out
+    assert token.median_pct <= 15
+    low, high = token.band(1.0)
+    assert low < 1 < high
+    mixture = expected_error("vllm", model("mixtral-8x7b"), "each token")
+    assert mixture is not None
+    assert mixture.median_pct > token.median_pct
+    assert expected_error("mine.json", LLAMA, "each token") is None
+
+
+def test_the_command(tmp_path: Path) -> None:
+    log = tmp_path / "vllm.log"
+    log.write_text("INFO GPU KV cache size: 230,528 tokens\n")
+    told = json.loads(kvtui("capacity", "--from-log", str(log), "--json").stdout)
+    assert told["pool"]["num_gpu_blocks"] == 230_528 // 16
+    assert told["pool"]["label"] == "reported"
+    text = kvtui("capacity", "burst", "--gpu", "l4", "--price", "0.5").stdout
+    for words in ("KV pool of each GPU", "trace p99", "$0.5 a GPU hour (given)", "held out of the fit"):
+        assert words in text
+    refused = kvtui("capacity", "--model", "llama-3.1-70b", "--gpu", "l4")
+    assert refused.returncode == 2
+    assert "GiB more than" in refused.stderr
+
+
+def test_one_pool_for_flags_and_config(tmp_path: Path) -> None:
+    """The catalogue and a config.json of the same shape give the same blocks; a run takes a log's pool."""
+    config = {
+        "model_type": "llama",
+        "num_hidden_layers": 32,
+        "hidden_size": 4096,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "intermediate_size": 14336,
+        "vocab_size": 128256,
+        "max_position_embeddings": 131072,
+        "torch_dtype": "bfloat16",
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    ours, theirs = (
+        json.loads(kvtui("capacity", "--model", m, "--gpu", "h100-sxm", "--json").stdout)["pool"]
+        for m in ("llama-3.1-8b", str(tmp_path / "config.json"))
+    )
+    assert theirs["num_gpu_blocks"] == pytest.approx(ours["num_gpu_blocks"], rel=0.001)
+    log = tmp_path / "vllm.log"
+    log.write_text("# GPU blocks: 1001, # CPU blocks: 0\n")
+    run = kvtui("burst", "--limit", "20", "--headless", "--json", "--from-log", str(log))
+    told = json.loads(run.stdout)
+    assert {lane["kv"]["pool_tokens"] for lane in told["lanes"]} == {16_000}
+    assert any("log vllm.log" in text for text in told["config"]["assumed"])
+    both = kvtui("burst", "--headless", "--from-log", str(log), "--blocks", "3")
+    assert (both.returncode, "give one of them" in both.stderr) == (2, True)
+
+
+def test_a_run_tells_what_tokens_cost_and_how_far_off_times_are() -> None:
+    ran = ("burst", "--limit", "20", "--headless", "--lane", "paged")
+    (lane,) = json.loads(kvtui(*ran, "--json", "--price", "3.6").stdout)["lanes"]
+    assert lane["cost"]["usd_per_million_tokens"] == pytest.approx(
+        1000 / lane["throughput"]["output_tokens_per_s"], rel=1e-4
+    )
+    assert lane["expected_error"]["tpot_s"]["held_out"]
+    text = kvtui(*ran).stdout
+    for words in ("$ a million tokens", "published measurements", "example of"):
+        assert words in text

@@ -1,0 +1,93 @@
+"""Step times: exact leaps, monotony, and figures that others measured."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtui.hardware.catalogue import gpu, gpus, model, models
+from kvtui.serving.cost import CostModel
+from kvtui.timing.coefficients import engine, forms
+from kvtui.timing.kernels import kv_rate
+from kvtui.timing.roofline import LinearCost, RooflineCost
+
+MS = 10**9
+COSTS: tuple[CostModel, ...] = (
+    LinearCost(),
+    RooflineCost.of(model("llama-3.1-8b"), gpu("a10g")),
+    RooflineCost.of(model("gemma-3-27b"), gpu("h100-sxm")),  # windows
+    RooflineCost.of(model("mixtral-8x7b"), gpu("a100-80"), tp=2),  # experts, all-reduce
+)
+costs = st.sampled_from(COSTS)
+counts = st.integers(0, 300)
+
+
+@given(costs, st.integers(1, 300), st.integers(1, 4096), st.integers(0, 400))
+def test_a_leap_is_the_sum_of_its_steps(cost: CostModel, decodes: int, each: int, steps: int) -> None:
+    context = decodes * each - decodes // 2
+    singly = sum(cost.step(decodes, context + i * decodes, 0, 0) for i in range(steps))
+    assert cost.leap(decodes, context, steps) == singly
+
+
+@given(costs, st.lists(counts, min_size=4, max_size=4), st.lists(counts, min_size=4, max_size=4))
+def test_more_work_never_takes_less_time(cost: CostModel, work: list[int], more: list[int]) -> None:
+    larger = [a + b for a, b in zip(work, more, strict=True)]
+    assert 0 < cost.step(*work) <= cost.step(*larger)
+    assert cost.leap(*work[:3]) <= cost.leap(*larger[:3])
+
+
+def test_a_short_window_is_read_once_and_a_long_one_grows() -> None:
+    card = gpu("h100-sxm")
+    oss, gemma2 = model("gpt-oss-120b"), model("gemma-2-9b")
+    second = kv_rate(card, forms()) * engine("vllm").attention
+    beyond = oss.kv_bytes_per_token(beyond_window=True)
+    assert RooflineCost.of(oss, card).kv_token == pytest.approx(beyond / second * 1e12, rel=1e-4)
+    inside = gemma2.kv_bytes_per_token()
+    assert RooflineCost.of(gemma2, card).kv_token == pytest.approx(inside / second * 1e12, rel=1e-4)
+
+
+def test_every_model_has_a_time_on_every_gpu() -> None:
+    for spec in models():
+        for card in gpus():
+            assert RooflineCost.of(spec, card).step(1, 100, 0, 0) < RooflineCost.of(spec, card).step(
+                1, 100, 4096, 4096 * 4097 // 2
+            )
+
+
+def test_the_default_scene_decodes_at_a_believable_pace() -> None:
+    cost = RooflineCost.of(model("llama-3.1-8b"), gpu("a10g"))
+    assert 30 * MS < cost.step(19, 19 * 450, 0, 0) < cost.step(60, 60 * 560, 0, 0) < 50 * MS
+
+
+def test_blis_on_an_h100() -> None:
+    """Both are fits to a vLLM on an H100; BLIS names no error for its own."""
+    assert LinearCost().step(10, 5000, 1000, 0) == pytest.approx((5.75 + 17.3 + 0.06) * MS)
+    analytic = RooflineCost.of(model("llama-3.1-8b"), gpu("h100-sxm"))
+    assert analytic.step(0, 0, 2048, 2048 * 2049 // 2) == pytest.approx(
+        LinearCost().step(0, 0, 2048, 0), rel=0.4
+    )
+
+
+def test_a_mixture_reads_only_the_experts_it_visits() -> None:
+    oss = model("gpt-oss-120b")
+    cost = RooflineCost.of(oss, gpu("h100-sxm"))
+    most = cost.experts[-1]
+    assert cost.experts[1] == pytest.approx(most * 4 / 128, rel=0.01)
+    assert cost.experts[64] == pytest.approx(most * (1 - (1 - 4 / 128) ** 64), rel=0.01)
+    assert list(cost.experts) == sorted(cost.experts)
+    assert cost.step(1, 1, 0, 0) < cost.step(64, 64, 0, 0) / 2
+
+
+def test_an_eager_engine_is_slower_and_gpus_together_are_faster() -> None:
+    llama, card = model("llama-2-70b"), gpu("h100-sxm")
+    today, eager = (RooflineCost.of(llama, card, tp=4, engine=engine(name)) for name in ("vllm", "vllm-2023"))
+    assert eager.step(1, 200, 0, 0) > 1.5 * today.step(1, 200, 0, 0)
+    alone, eight = (RooflineCost.of(llama, card, tp=n).step(8, 8000, 0, 0) for n in (1, 8))
+    assert alone / 8 < eight < alone / 4
+
+
+def test_sums_over_a_slow_link_take_most_of_a_prompt() -> None:
+    llama = model("llama-3.1-8b")
+    fast, slow = (RooflineCost.of(llama, gpu(id), tp=2).link[3] for id in ("a100-80", "a100-80-pcie"))
+    assert slow > 5 * fast

@@ -1,0 +1,267 @@
+"""Predicted against measured: the gates, the tables of others, and a fit to one's own."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvtui.errors import ConfigError, TraceError
+from kvtui.hardware.catalogue import gpu, model
+from kvtui.hardware.names import gpu_named, model_named
+from kvtui.timing.benchmark import closed_loop
+from kvtui.timing.calibration import calibrate, fit, log_errors
+from kvtui.timing.coefficients import calibration_text, engine, engines, residuals
+from kvtui.timing.roofline import LinearCost, RooflineCost
+from kvtui.timing.steptime import Check, Row, check, quantile, read
+from tests.shared import SHARED
+
+STEP_TIMES = SHARED / "reference" / "step_times.csv"
+HEAD = "gpu,model,tp,phase,scope,op,batch_size,context_len,chunk_tokens,output_len,measured_ms,dtype,engine"
+needs_table = pytest.mark.skipif(not STEP_TIMES.exists(), reason="needs the reference data")
+
+
+def row(**cells: str) -> Row:
+    return Row(2, cells, 0.01)
+
+
+def written(tmp_path: Path, *lines: str) -> str:
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join((HEAD, *lines)) + "\n")
+    return str(path)
+
+
+@needs_table
+def test_every_row_of_the_published_table_has_a_prediction() -> None:
+    result = check(read(str(STEP_TIMES))[0])
+    assert (len(result.compared), result.left_out) == (245, {})
+
+
+@needs_table
+@pytest.mark.parametrize(
+    ("family", "gpu_text", "median_pct", "p90_pct"),
+    [
+        ("vllm-2023 decode", "H100", 15, 30),  # fitted to the A100 alone
+        ("vllm-2023 prefill", "H100", 15, 30),
+        ("vllm each token", "H100", 10, 15),
+        ("trtllm each token", "H100", 10, 15),
+        ("sglang each token", "H200", 10, 15),
+        ("linear layers", "", 10, 20),
+        ("attention kernels", "", 20, 40),
+        ("all-reduce", "", 20, 40),
+    ],
+)
+def test_gates(family: str, gpu_text: str, median_pct: float, p90_pct: float) -> None:
+    rows = [r for r in read(str(STEP_TIMES))[0] if gpu_text in r.text("gpu")]
+    found = check(rows).families()[family]
+    assert found["median_error_pct"] <= median_pct
+    assert found["p90_error_pct"] <= p90_pct
+
+
+def test_held_out_errors_that_are_shown_hold_the_gates() -> None:
+    """Splits by GPU and model, written down by the fitting script."""
+    held_out = {(r["family"], r["rows"]): r for r in residuals() if r["held_out"]}
+    shown = held_out["vllm each token", "other models and GPUs"]
+    assert shown["median_error_pct"] <= 15
+    assert shown["p90_error_pct"] <= 30
+    assert shown["n"] > 200
+    for family in ("linear layers", "attention kernels", "all-reduce"):
+        assert held_out[family, "each GPU, from the others"]["median_error_pct"] <= 20
+
+
+@needs_table
+def test_the_kernel_constants_are_what_the_script_fits() -> None:
+    from kvtui.timing.coefficients import forms
+    from tests.timing.fit_step_times import fit_forms, parts
+
+    small = parts(r for r in read(str(STEP_TIMES))[0] if r.text("scope") in ("layer_linear", "allreduce"))
+    again = fit_forms(forms(), small)
+    for name in ("gemm_memory", "gemm_compute", "layer_floor_us", "allreduce_large"):
+        assert getattr(again, name) == pytest.approx(getattr(forms(), name), rel=0.1)
+
+
+def test_what_cannot_be_predicted_is_left_out_with_the_reason(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "H100-80GB-SXM,Llama-2-70B,4,decode,step,full_model,1,192,1,,28.4,fp16,vLLM 2023",
+        "Quantum-1,Llama-2-70B,4,decode,step,full_model,1,192,1,,28.4,fp16,vLLM 2023",
+        "H100-80GB-SXM,Nobody-9B,4,decode,step,full_model,1,192,1,,28.4,fp16,vLLM 2023",
+        "H100-80GB-SXM,Llama-2-70B,4,decode,step,full_model,1,192,1,,,fp16,vLLM 2023",
+        "H100-80GB-SXM,Llama-2-70B,4,decode,step,full_model,x,192,1,,28.4,fp16,vLLM 2023",
+        "H100-80GB-SXM,Llama-2-70B,4,decode,step,full_model,1,192,1,,28.4,fp7,vLLM 2023",
+        "H100-80GB-SXM,Llama-2-70B,4,decode,step,full_model,1,192,1,,28.4,fp16,other",
+        "H100-80GB-SXM,Llama-3.1-70B,1,e2e_tpot,serving_closed_loop,mean,4,128,,128,28.4,bf16,vllm",
+        "H100-80GB-SXM,(any),2,any,allreduce,nothing,,,,,0.1,bf16,vllm",
+        "H100-80GB-SXM",
+    )
+    rows, unreadable = read(path)
+    result = check(rows)
+    assert len(result.compared) == 1
+    assert unreadable == {"no usable measured_ms": 2}
+    reasons = " ".join(result.left_out)
+    for word in ("Quantum-1", "Nobody-9B", "batch_size", "fp7", '"other"', "does not fit", "all-reduce"):
+        assert word in reasons
+
+
+def test_a_table_without_times_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("gpu,model\nA,b\n")
+    with pytest.raises(TraceError, match="measured_ms"):
+        read(str(path))
+    with pytest.raises(TraceError, match="cannot be read"):
+        read(str(tmp_path / "none.csv"))
+
+
+cells = st.sampled_from(
+    (
+        *(
+            "",
+            "0",
+            "1",
+            "8",
+            "-3",
+            "1e30",
+            "nan",
+            "x",
+            "H200-141GB-SXM",
+            "Llama-2-7b-hf",
+            "any",
+            "fp8",
+            "vllm",
+        ),
+        *(
+            "kernel",
+            "step",
+            "layer_linear",
+            "serving_closed_loop",
+            "allreduce",
+            "e2e_tpot",
+            "decode",
+            "4 bytes",
+        ),
+    )
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(cells, min_size=13, max_size=13), min_size=1, max_size=3))
+def test_no_table_ends_in_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[list[str]]
+) -> None:
+    path = tmp_path_factory.mktemp("t") / "table.csv"
+    out = io.StringIO()
+    csv.writer(out).writerows([HEAD.split(","), *lines])
+    path.write_text(out.getvalue())
+    rows, unreadable = read(str(path))
+    result = check(rows)
+    assert len(result.compared) + sum(result.left_out.values()) + sum(unreadable.values()) == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        ("meta-llama/Llama-3.1-70B", "llama-3.1-70b"),
+        ("Llama-2-7b-hf", "llama-2-7b"),
+        ("Meta-Llama-3-8B", "llama-3.1-8b"),
+        ("nvidia/Llama-3.1-8B-Instruct-FP8", "llama-3.1-8b"),
+        ("mistralai/Mistral-7B-Instruct-v0.2", "mistral-7b"),
+        ("google/gemma-2-9b-it", "gemma-2-9b"),
+        ("openai/gpt-oss-120b", "gpt-oss-120b"),
+    ],
+)
+def test_model_names(name: str, id: str) -> None:
+    assert model_named(name).id == id
+
+
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        ("A100-80GB-SXM", "a100-80"),
+        ("A100-40GB-SXM", "a100-40"),
+        ("H100-80GB-SXM", "h100-sxm"),
+        ("h200_sxm", "h200"),
+        ("NVIDIA L40S", "l40s"),
+        ("B200-192GB-SXM", "b200"),
+        ("A40-48GB", "a40"),
+    ],
+)
+def test_gpu_names(name: str, id: str) -> None:
+    assert gpu_named(name).id == id
+    with pytest.raises(ConfigError, match="several"):
+        gpu_named("H100")
+
+
+def test_quantiles() -> None:
+    assert [quantile([1, 2, 3, 4], share) for share in (0, 0.5, 1)] == [1, 2.5, 4]
+    assert Check((), {}).families() == {}
+
+
+def test_a_closed_loop_of_one_is_prefill_and_decodes() -> None:
+    cost = LinearCost(base=10**9, per_prefill=10**6, per_decode=10**6)
+    alone = closed_loop(cost, clients=1, prompt=1, output=2, budget=2048)
+    assert alone.ttft == pytest.approx(1.001e-3, rel=1e-3)
+    assert alone.tpot == pytest.approx(1.001e-3, rel=1e-3)
+
+
+def test_a_small_pool_makes_them_wait_and_not_slow() -> None:
+    cost = RooflineCost.of(model("llama-3.1-8b"), gpu("h100-sxm"))
+    free, tight = (
+        closed_loop(cost, clients=32, prompt=1000, output=100, budget=8192, pool_tokens=tokens)
+        for tokens in (None, 4 * 1100)
+    )
+    assert tight.tpot < free.tpot
+    assert tight.ttft > 2 * free.ttft
+
+
+def test_a_fit_finds_the_coefficients_that_made_the_times() -> None:
+    true = replace(engines()["vllm"], base_us=4000.0, sequence_us=90.0)
+    cells = {"gpu": "H100-80GB-SXM", "model": "Llama-3-8B", "phase": "decode", "scope": "step"}
+    rows = [row(**cells, batch_size=str(n), context_len=str(c)) for n in (1, 8, 32, 128) for c in (100, 4000)]
+    predicted = [c.predicted for c in check(rows, profile=true).compared]
+    rows = [replace(r, measured=t) for r, t in zip(rows, predicted, strict=True)]
+    found = calibrate(rows, engines()["vllm"])
+    assert max(map(abs, log_errors(rows, profile=found))) < 0.02
+    assert found.sequence_us == pytest.approx(90, rel=0.1)
+    with pytest.raises(ConfigError, match="too few"):
+        calibrate(rows[:3], engines()["vllm"])
+
+
+def test_a_fit_without_rows_stays_where_it_is() -> None:
+    start = engines()["vllm"]
+    assert fit(start, ["base_us"], lambda _: []).base_us == pytest.approx(start.base_us, rel=1e-3)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", list(asdict(engines()["vllm"])))
+def test_a_calibration_that_nothing_can_be_divided_by_is_refused(
+    tmp_path: Path, name: str, value: float
+) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(calibration_text(replace(engines()["vllm"], **{name: value}), {}))
+    with pytest.raises(ConfigError, match=rf"mine\.json: {name} is "):
+        engine(str(path))
+
+
+def test_a_calibration_file_is_an_engine(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(calibration_text(engines()["trtllm"], {"table": "t"}))
+    assert engine(str(path)) == engines()["trtllm"]
+    for text in ("{}", "[", json.dumps({"kvtui_calibration": 1, "profile": {"base_us": -1}}), "null"):
+        path.write_text(text)
+        with pytest.raises(ConfigError):
+            engine(str(path))
+    with pytest.raises(ConfigError, match="unknown engine"):
+        engine("orca")
+
+
+@pytest.mark.parametrize("before", ["", "gpu,model,tp,phase,scope,batch_size,context_len,measured_ms\n"])
+def test_a_field_longer_than_any_is_refused(tmp_path: Path, before: str) -> None:
+    (tmp_path / "long.csv").write_text(before + "x" * 200_000 + "\n")
+    with pytest.raises(TraceError, match="no table"):
+        read(str(tmp_path / "long.csv"))
