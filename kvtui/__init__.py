@@ -16,7 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kvtui.comparison.experiment import Experiment, Lane
+    from kvtui.comparison.experiment import Experiment
+    from kvtui.comparison.lane import Lane
     from kvtui.errors import KvtuiError
     from kvtui.frames.frame import Frame
     from kvtui.library import load, run, side_by_side
@@ -45,7 +46,7 @@ _HOME = {
     "Experiment": "kvtui.comparison.experiment",
     "Frame": "kvtui.frames.frame",
     "KvtuiError": "kvtui.errors",
-    "Lane": "kvtui.comparison.experiment",
+    "Lane": "kvtui.comparison.lane",
     "PagedMemoryManager": "kvtui.memory.paged",
     "Workload": "kvtui.traces.workload",
     "load": "kvtui.library",

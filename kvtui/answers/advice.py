@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from kvtui.answers.report import summary
-from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.traces.info import hit_rate_ceiling
 from kvtui.traces.workload import Workload

@@ -15,7 +15,8 @@ import numpy as np
 
 from kvtui import __version__
 from kvtui.answers.verdict import verdict
-from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lane import Lane
 from kvtui.frames.counters import CounterReader
 from kvtui.frames.frame import Counters, LaneInfo, Percentiles
 from kvtui.hardware import money
@@ -50,7 +51,7 @@ def _config(experiment: Experiment) -> dict[str, Any]:
         "model": experiment.model.id,
         "gpu": experiment.gpu.id,
         "tensor_parallel": experiment.tp,
-        "gpu_memory_utilization": experiment.utilization,
+        "gpu_memory_utilization": experiment.share,
         "engine": experiment.engine,
         "time": experiment.label,
         "device": None if experiment.backend is None else experiment.backend.device_label,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kvtui.answers.report import DIGITS, summary
-from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lane import Lane
 from kvtui.frames.frame import Frame
 from kvtui.units import picoseconds
 

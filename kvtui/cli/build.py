@@ -17,7 +17,6 @@ from kvtui.hardware import serverlog
 from kvtui.hardware.catalogue import ModelSpec
 from kvtui.hardware.kvtypes import token_bytes
 from kvtui.hardware.names import gpu_named, model_named
-from kvtui.hardware.sizing import UTILIZATION
 from kvtui.serving.rules import NEWEST
 from kvtui.traces import load
 from kvtui.traces.synthetic import bundled, generate, path_of, recipe
@@ -40,7 +39,6 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
     blocks = options["blocks"]
     if blocks is not None and blocks < 1:
         raise ConfigError(f"a pool of {blocks} blocks holds nothing", hint="give --blocks at least 1")
-    utilization = options["utilization"]
     model = model_named(options["model"] or DEFAULT_MODEL)
     lanes = lanes_of(options["lanes"], block_size, backend=options.get("backend", "simulated"))
     slots, log = None if blocks is None else blocks * block_size, options["from_log"]
@@ -58,7 +56,7 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
         slots=slots,
         pool_from="" if log is None else f"the log {Path(log).name}",
         max_len=options["max_len"],
-        utilization=UTILIZATION if utilization is None else utilization,
+        utilization=options["utilization"],
         tp=options["tp"],
         engine=options["engine"],
         price=options["price"],

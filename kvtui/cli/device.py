@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvtui.backends.steptable import StepTable
-    from kvtui.comparison.experiment import Experiment, Lane
+    from kvtui.comparison.experiment import Experiment
+    from kvtui.comparison.lane import Lane
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

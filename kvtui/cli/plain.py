@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kvtui.comparison.experiment import Experiment, Lane
+    from kvtui.comparison.experiment import Experiment
+    from kvtui.comparison.lane import Lane
     from kvtui.tui.view.scene import Scene
 
 

@@ -18,7 +18,8 @@ from kvtui.cli.types import Positive
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvtui.comparison.experiment import Experiment, Lane
+    from kvtui.comparison.experiment import Experiment
+    from kvtui.comparison.lane import Lane
     from kvtui.recording.filming import Filming
 
 DEFAULT_SPEED = 4.0  # virtual seconds a second on screen
@@ -74,7 +75,11 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option("--beams", type=click.IntRange(2, 1024), metavar="K", help="Beam width of each request.")
 @click.option("--max-len", type=int, metavar="N", help="Maximum length of a request, prompt and answer.")
 @click.option(
-    "--gpu-memory-utilization", "utilization", type=float, metavar="X", help="Share of the GPU (0.95)."
+    "--gpu-memory-utilization",
+    "utilization",
+    type=float,
+    metavar="X",
+    help="Share of the GPU (vLLM's: 0.92).",
 )
 @click.option("--max-num-seqs", type=click.IntRange(1), metavar="N", help="Requests at once at most.")
 @click.option("--max-num-batched-tokens", type=click.IntRange(1), metavar="N", help="Token budget of a step.")

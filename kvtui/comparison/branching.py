@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError
 from kvtui.memory.levels import NOTHING

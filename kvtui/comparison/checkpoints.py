@@ -11,7 +11,7 @@ import pickle
 from bisect import bisect_right
 from collections.abc import Callable
 
-from kvtui.comparison.experiment import Lane
+from kvtui.comparison.lane import Lane
 from kvtui.frames.chronicle import Chronicle
 from kvtui.serving.closedloop import Turns
 from kvtui.serving.intake import BlockKeys

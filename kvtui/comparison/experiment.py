@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec, named
 from kvtui.comparison.layers import layers_of, longest, slot_share
 from kvtui.comparison.systems import Manager, Site, build
 from kvtui.errors import ConfigError
-from kvtui.frames.camera import Camera
-from kvtui.frames.chronicle import Chronicle
-from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.frame import LaneInfo
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.hardware.kvtypes import element_bytes, token_bytes
-from kvtui.hardware.sizing import UTILIZATION, batch_limits, check_given, default_utilization, pool
+from kvtui.hardware.sizing import BatchLimits, batch_limits, check_given, default_utilization, pool
 from kvtui.memory.contiguous import ContiguousMemoryManager
-from kvtui.serving.engine import UNLIMITED, Engine
+from kvtui.serving.engine import Engine
 from kvtui.serving.measured import Backend, StepTimes
-from kvtui.serving.request import Request
 from kvtui.serving.rules import DRAFTING, NEWEST, Rules, release
 from kvtui.timing.coefficients import DEFAULT_ENGINE
 from kvtui.timing.coefficients import engine as engine_profile
@@ -29,84 +26,6 @@ from kvtui.units import picoseconds
 DEFAULT_MODEL = "llama-3.1-8b"
 DEFAULT_GPU = "a10g"
 DEFAULT_LANES = (LaneSpec("contiguous"), LaneSpec("paged"))
-
-
-class Lane:
-    """One engine with what the screen needs to know about it."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        manager: Manager,
-        info: LaneInfo,
-        spec: LaneSpec,
-        *,
-        watched: bool,
-        times: StepTimes | None = None,
-    ) -> None:
-        self.engine = engine
-        self.info = info
-        self.spec = spec
-        self.times = times  # where they are measured
-        self._camera = Camera(engine, manager) if watched else None
-
-    @property
-    def now_ps(self) -> int:
-        """Virtual time."""
-        return self.engine.now_ps
-
-    @property
-    def next_ps(self) -> int:
-        """When the next step starts."""
-        return self.engine.next_ps
-
-    @property
-    def done(self) -> bool:
-        return self.engine.done
-
-    @property
-    def step_count(self) -> int:
-        """Scheduler steps done."""
-        return self.engine.scheduler.step
-
-    @property
-    def chronicle(self) -> Chronicle | None:
-        """What happened so far; only of a lane that is watched."""
-        return self._camera.chronicle if self._camera is not None else None
-
-    @property
-    def ended(self) -> int:
-        """Requests that are through, finished or refused."""
-        return self.engine.results.finished + len(self.engine.results.refusals)
-
-    @property
-    def ready(self) -> bool:
-        """Whether the next step can be done at once: its time is computed, or measured by now."""
-        return self.times is None or self.engine.clock is not self.times or self.times.ready(self.step_count)
-
-    def inherit(self, other: Lane, *, restarted: Sequence[Request]) -> None:
-        """Go on in the story of another lane, whose requests of `restarted` have to begin anew."""
-        assert self._camera is not None
-        assert other._camera is not None
-        self._camera.inherit(other._camera, restarted)
-
-    def step(self, limit: int = 1) -> bool:
-        """At most `limit` scheduler steps in one call; False when nothing is left to do."""
-        return self.engine.step(limit)
-
-    def close(self) -> None:
-        """Give back what a device holds for it."""
-        if self.times is not None:
-            self.times.stop()
-
-    def run(self, calls: int = UNLIMITED) -> bool:
-        """To the end, or at most so many leaps and full steps; whether something is left to do."""
-        return self.engine.run(calls)
-
-    def frame(self, *, rows: int = 64, events: int = 200) -> Frame:
-        """A picture of now; only of a lane that is watched."""
-        assert self._camera is not None, "this lane is not watched"
-        return self._camera.frame(rows=rows, events=events)
 
 
 @dataclass(frozen=True)
@@ -120,7 +39,7 @@ class Experiment:
     slots: int | None = None  # KV slots of the pool
     pool_from: str = ""  # who said how large the pool is, where it is not estimated
     max_len: int | None = None  # tokens of one request, prompt and answer
-    utilization: float = UTILIZATION
+    utilization: float | None = None  # share of the GPU; None = vLLM's own, see `share`
     tp: int = 1
     price: float | None = None  # dollars for one GPU an hour; None = the catalogue's example
     engine: str = DEFAULT_ENGINE  # whose step times, see `coefficients.engine`
@@ -176,10 +95,21 @@ class Experiment:
             utilization=self.utilization,
             tp=self.tp,
             kv_dtype=spec.kv_dtype,
+            limits=self._limits,
             vllm=self.vllm,
         )
         left = sum(term.bytes for term in sized.terms)
         return (left // (spec.block_size * self._slot_bytes(spec)) - 1) * spec.block_size
+
+    @property
+    def share(self) -> float:
+        """`gpu_memory_utilization`: as asked, or what the vLLM release takes that is not told otherwise."""
+        return default_utilization(self.vllm) if self.utilization is None else self.utilization
+
+    @property
+    def _limits(self) -> BatchLimits:
+        usual = batch_limits(self.gpu)
+        return BatchLimits(self.max_num_batched_tokens or usual.tokens, self.max_num_seqs or usual.seqs)
 
     @property
     def pool_bytes(self) -> int:
@@ -231,11 +161,11 @@ class Experiment:
         return rules
 
     def _rules(self, max_model_len: int) -> Rules:
-        limits = batch_limits(self.gpu)
+        limits = self._limits
         return Rules(
             max_model_len=max_model_len,
-            max_num_batched_tokens=self.max_num_batched_tokens or limits.tokens,
-            max_num_seqs=self.max_num_seqs or limits.seqs,
+            max_num_batched_tokens=limits.tokens,
+            max_num_seqs=limits.seqs,
             enable_chunked_prefill=self.chunked_prefill,
             policy=self.policy,
             long_prefill_token_threshold=self.long_prefill_token_threshold,
@@ -258,11 +188,11 @@ class Experiment:
         return (*length, *given, *self._assumed_of_rules(), *device)
 
     def _assumed_of_memory(self) -> tuple[str, ...]:
-        usual = default_utilization(self.vllm)
-        if self.slots is not None or self.workload.slots is not None or self.utilization == usual:
+        if self.slots is not None or self.workload.slots is not None or self.utilization is not None:
             return ()
-        of_vllm = f"vLLM {self.vllm} takes {usual:g} if not told otherwise"
-        return (f"{self.utilization:g} of the GPU's memory is used; {of_vllm}",)
+        return (
+            f"{self.share:g} of the GPU's memory is used, as vLLM {self.vllm} does if not told otherwise",
+        )
 
     def _assumed_of_rules(self) -> tuple[str, ...]:
         told_apart = any(map(self._layers, self.lanes))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.heading import Heading, heading_of
+from kvtui.comparison.lane import Lane
 from kvtui.exports import Exhibit, LaneExhibit
 from kvtui.recording import RecordedLane, Recording
 from kvtui.recording.report import report_of

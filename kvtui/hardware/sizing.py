@@ -18,9 +18,6 @@ from kvtui.serving.rules import NEWEST, release
 
 GIB = 2**30
 
-# Usual on a card that serves one model and nothing else; vLLM's own default is 0.92 (0.9 before 0.20).
-UTILIZATION = 0.95
-
 _ACTIVATION_BYTES = 2
 _SAMPLER_BYTES = 14  # of one logit of the profiling batch, copies for sorting included
 _CAPTURED_GRAPHS = 86  # 51 piecewise and 35 full ones: vLLM's default set
@@ -101,7 +98,7 @@ def pool(
     gpu: GpuSpec,
     *,
     block_size: int = 16,
-    utilization: float = UTILIZATION,
+    utilization: float | None = None,
     tp: int = 1,
     dtype: str | None = None,
     kv_dtype: str = "auto",
@@ -109,11 +106,13 @@ def pool(
     vllm: str = NEWEST,
 ) -> Pool:
     """KV pool of one of `tp` GPUs that share `model` stored as `dtype` (default: as published), KV as
-    `kv_dtype`, by what a vLLM release takes off.
+    `kv_dtype`, by what a vLLM release takes off; `utilization` is that release's own unless it is given.
 
     Raises DoesNotFit with the shortfall when not even one usable block is left, ConfigError for an option
     that makes no sense.
     """
+    if utilization is None:
+        utilization = default_utilization(vllm)
     _check(block_size=block_size, utilization=utilization, tp=tp)
     block_bytes = block_size * token_bytes(model, kv_dtype, tp=tp)
     if not block_bytes:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kvtui import __version__
-from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lane import Lane
 from kvtui.frames.counters import CounterReader
 from kvtui.live.fetch import FetchError
 from kvtui.live.poll import now_s

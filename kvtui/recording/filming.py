@@ -9,8 +9,9 @@ from typing import Any
 
 from kvtui import __version__
 from kvtui.answers.report import summary
-from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.heading import heading_of
+from kvtui.comparison.lane import Lane
 from kvtui.errors import RecordingError
 from kvtui.recording.recorder import Recorder
 

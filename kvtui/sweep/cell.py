@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from kvtui import __version__
-from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError, DoesNotFit, KvtuiError
 from kvtui.frames.counters import CounterReader

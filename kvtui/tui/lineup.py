@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from kvtui.comparison.branching import branch
 from kvtui.comparison.checkpoints import Checkpoints
-from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec, named
 from kvtui.comparison.player import History, Player
 from kvtui.errors import ConfigError, KvtuiError

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from kvtui.answers.report import summary
 from kvtui.comparison.checkpoints import Checkpoints
 from kvtui.comparison.experiment import Experiment
-from kvtui.comparison.experiment import Lane as ExperimentLane
 from kvtui.comparison.heading import Heading, heading_of
+from kvtui.comparison.lane import Lane as ExperimentLane
 from kvtui.comparison.player import History, Lane
 from kvtui.frames.frame import LaneInfo
 from kvtui.live.filming import LiveFilming

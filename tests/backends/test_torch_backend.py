@@ -12,7 +12,7 @@ import pytest
 from kvtui.answers.report import summary
 from kvtui.answers.table import table
 from kvtui.comparison.checkpoints import Checkpoints
-from kvtui.comparison.experiment import Lane
+from kvtui.comparison.lane import Lane
 from kvtui.errors import BackendError, ConfigError
 from tests.backends.runs import experiment, on_cpu, plain
 from tests.backends.tensors import torch

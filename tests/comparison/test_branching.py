@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from kvtui.comparison.branching import branch
 from kvtui.comparison.checkpoints import Checkpoints
-from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError
 from kvtui.frames.frame import EventKind

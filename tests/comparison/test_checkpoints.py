@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtui.comparison.checkpoints import Checkpoints
-from kvtui.comparison.experiment import Experiment, Lane
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lane import Lane
 from kvtui.frames.frame import Frame
 from tests.answers.test_report import experiment
 

@@ -8,7 +8,8 @@ import pytest
 
 from kvtui.answers.report import summary
 from kvtui.backends.ghost import GhostObserver, contents_of
-from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment, Lane
+from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.comparison.layers import layers_of, longest, slot_share
 from kvtui.hardware import catalogue

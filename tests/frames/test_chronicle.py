@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtui.comparison.checkpoints import Checkpoints
-from kvtui.comparison.experiment import Lane
+from kvtui.comparison.lane import Lane
 from kvtui.frames.chronicle import EVER, Chronicle
 from kvtui.frames.frame import EventKind
 from kvtui.frames.ledger import Ledger

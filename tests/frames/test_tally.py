@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from kvtui.answers.report import summary
-from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment, Lane
+from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
+from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.frames.frame import Event, EventKind
 from kvtui.hardware import catalogue
