@@ -75,11 +75,7 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option("--beams", type=click.IntRange(2, 1024), metavar="K", help="Beam width of each request.")
 @click.option("--max-len", type=int, metavar="N", help="Maximum length of a request, prompt and answer.")
 @click.option(
-    "--gpu-memory-utilization",
-    "utilization",
-    type=float,
-    metavar="X",
-    help="Share of the GPU (vLLM's: 0.92).",
+    "--gpu-memory-utilization", "utilization", type=float, metavar="X", help="Share of the GPU (vLLM's own)."
 )
 @click.option("--max-num-seqs", type=click.IntRange(1), metavar="N", help="Requests at once at most.")
 @click.option("--max-num-batched-tokens", type=click.IntRange(1), metavar="N", help="Token budget of a step.")

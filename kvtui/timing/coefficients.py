@@ -1,7 +1,7 @@
 """What was fitted to measurements: the constants of the time model and the errors they leave.
 
 `Forms` belongs to kernels, `EngineProfile` to the software around them. Both come from data/steptime.json,
-which tests/hardware/fit_step_times.py writes; `kvtui steptime --fit` writes a profile of the user's own.
+which tests/timing/fit_step_times.py writes; `kvtui steptime --fit` writes a profile of the user's own.
 """
 
 from __future__ import annotations

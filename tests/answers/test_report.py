@@ -82,7 +82,7 @@ def test_the_table_has_a_column_a_lane() -> None:
     ("name", "lanes", "options", "said"),
     [
         ("burst", ["paged"], {}, "paged runs 25.4"),
-        ("burst", [], {}, "25.4 against 15.7 requests at once on average (1.6x), and is done in"),
+        ("burst", [], {}, "25.4 against 14.3 requests at once on average (1.8x), and is done in"),
         ("classify", [], {}, "paged wins little on this traffic"),
         ("burst", [], {"until_s": 30.0}, "paged had finished 8, contiguous had finished 11"),
         ("burst", [], {"until_s": 0.0}, "Nothing ran"),

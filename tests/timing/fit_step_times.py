@@ -32,7 +32,7 @@ FORMS = {
     "allreduce": ("allreduce_small", "allreduce_large", "allreduce_large_us"),
 }
 ABOUT = (
-    "Written by tests/hardware/fit_step_times.py, which says what was fitted to what and held out. "
+    "Written by tests/timing/fit_step_times.py, which says what was fitted to what and held out. "
     "Measurements: "
     "splitwise-sim (MIT), vidur (MIT), aiconfigurator-core 0.12.0 (Apache-2.0)."
 )
