@@ -1,6 +1,6 @@
 """Request traces in the formats people have: recognised by content, read into a Workload.
 
-A format is one module with the four names of `Loader`; adding its name to FORMATS is all it takes.
+A format is a module of `formats` with the four names of `Loader`; adding its name to FORMATS is all it takes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ FORMATS = (
 def loaders() -> Iterator[Loader]:
     """The loaders of all formats, each imported when its turn comes: start-up should not pay for all."""
     for name in FORMATS:
-        yield cast(Loader, import_module(f"kvtui.traces.{name}"))
+        yield cast(Loader, import_module(f"kvtui.traces.formats.{name}"))
 
 
 def load(source: str, *, progress: Progress | None = None, **wanted: Unpack[Wanted]) -> Workload:

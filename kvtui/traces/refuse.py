@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kvtui.errors import TraceError
-from kvtui.traces import plain
 from kvtui.traces.dates import dates
 from kvtui.traces.fields import Field, numbers
+from kvtui.traces.formats import plain
 from kvtui.traces.loader import Sample
 from kvtui.traces.records import inside, items
 from kvtui.traces.source import Source

@@ -233,7 +233,7 @@ def _directory() -> Path:
 
 
 def _write(directory: Path) -> None:
-    from kvtui.traces import native
+    from kvtui.traces.formats import native
 
     for name in bundled():
         made = recipe(name)

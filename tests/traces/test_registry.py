@@ -27,6 +27,6 @@ def test_a_bundled_workload_loads_one_format_only() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert "kvtui.traces.native" in loaded
-    assert "kvtui.traces.otel" not in loaded
-    assert "kvtui.traces.azure" not in loaded
+    assert "kvtui.traces.formats.native" in loaded
+    assert "kvtui.traces.formats.otel" not in loaded
+    assert "kvtui.traces.formats.azure" not in loaded

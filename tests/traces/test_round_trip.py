@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtui.traces import Workload, load, native, table
+from kvtui.traces import Workload, load, table
+from kvtui.traces.formats import native
 
 
 class Row(NamedTuple):

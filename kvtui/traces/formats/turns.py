@@ -10,9 +10,9 @@ from kvtui.traces.blocks import identify, is_block_size
 from kvtui.traces.chains import BlockIds
 from kvtui.traces.clock import MS
 from kvtui.traces.following import Following
+from kvtui.traces.formats.mooncake import BLOCK
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
-from kvtui.traces.mooncake import BLOCK
 from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, inside, records
 from kvtui.traces.sessions import Sessions

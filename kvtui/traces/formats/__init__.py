@@ -1,0 +1,1 @@
+"""The formats of request traces: each module is a `Loader`."""
