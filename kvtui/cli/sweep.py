@@ -17,7 +17,7 @@ AXES = {
     "tp": ("--tp", "GPUs that share a model."),
     "manager": ("--manager", "Lanes as of kvtui run, with ; between: 'paged;contiguous:pow2'."),
     "block_size": ("--block-size", "Tokens a block."),
-    "kv_dtype": ("--kv-dtype", "KV types: auto, fp8, int4_per_token_head, ..."),
+    "kv_dtype": ("--kv-dtype,--kv-cache-dtype", "KV types: auto, fp8, int4_per_token_head, ..."),
     "utilization": ("--gpu-memory-utilization", "Shares of the GPU."),
     "max_num_seqs": ("--max-num-seqs", "Requests at once at most."),
     "max_num_batched_tokens": ("--max-num-batched-tokens", "Token budgets of a step."),
@@ -30,7 +30,7 @@ AXES = {
 
 def _axes(command: Any) -> Any:
     for name, (flag, about) in reversed(AXES.items()):
-        command = click.option(flag, name, metavar="A,B,...", help=about)(command)
+        command = click.option(*flag.split(","), name, metavar="A,B,...", help=about)(command)
     return command
 
 
@@ -58,7 +58,7 @@ def _axes(command: Any) -> Any:
 )
 @click.option("--ledger", metavar="FILE", help="Keep finished cells there; the same command goes on from it.")
 @click.option("--retry-failed", is_flag=True, help="Run cells again that the ledger has as failed.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes (one a core).")
+@click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Processes (one a core).")
 @click.option("--scheduler", metavar="tcp://HOST:PORT", help="Run on the workers of this Dask scheduler.")
 @click.option("--report", "page", metavar="FILE.html", help="Write a page with plots and tables; new file.")
 @click.option("--force", is_flag=True, help="With --report: write over a file that exists.")
@@ -82,14 +82,16 @@ def sweep(as_json: bool, **options: Any) -> int:
     ledger = Ledger(options["ledger"])
     if options["retry_failed"]:
         ledger.forget("failed")
-    pools = dask(options["scheduler"]) if options["scheduler"] else local(options["jobs"])
+    pools = dask(options["scheduler"]) if options["scheduler"] else local(options["jobs"], cells=len(cells))
     interrupted = _run(Runner, pools, ledger, cells)
     results = [(cell, ledger.results[cell.key]) for cell in cells if cell.key in ledger.results]
     found = advice.answer(results, attainment=options["attainment"], load_rps=options["load_rps"])
     if page:
         page.write_text(html.page(found), "utf-8")
     click.echo(json.dumps(advice.report(found), indent=2) if as_json else table(found))
-    return 130 if interrupted else 0
+    if interrupted:
+        return 130
+    return 0 if found.best else 2
 
 
 def _run(runner: Any, pools: Any, ledger: Any, cells: Any) -> bool:
@@ -154,6 +156,8 @@ def _page(options: dict[str, Any]) -> Path | None:
     if not options["page"]:
         return None
     path = Path(options["page"])
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"--report {path}: a report is an HTML page", hint="name it FILE.html")
     if path.exists() and not options["force"]:
         raise ConfigError(f"{path} exists and is not overwritten", hint="choose another name or add --force")
     if not path.parent.is_dir():

@@ -67,8 +67,15 @@ class LaneSpec:
         if manager not in MANAGERS:
             raise ConfigError(f"there is no lane {manager!r}", hint=nearest(manager, MANAGERS))
         spec = replace(default, manager=manager) if default else cls(manager)
+        said: dict[str, str] = {}
         for option in filter(None, options.split(",")):
-            spec = spec._with(*_key_and_value(manager, option.strip(), text))
+            key, value = _key_and_value(manager, option.strip(), text)
+            if key in said:
+                raise ConfigError(
+                    f"lane {text}: {key} is said twice, {said[key]} and {value}", hint="say it once"
+                )
+            said[key] = value
+            spec = spec._with(key, value)
         if spec.measured and "backend" not in KEYS[manager]:
             raise ConfigError(f"a {manager} lane has no real tensors", hint="contiguous and paged lanes have")
         return spec

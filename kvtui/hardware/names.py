@@ -30,6 +30,14 @@ def model_named(name: str) -> ModelSpec:
     return found or catalogue.model(name)
 
 
+def served_as(name: str) -> str:
+    """What `vllm serve` is given for the model called `name`: its id on the Hugging Face hub, of an instruct
+    model where there is one, or the folder of its `config.json`."""
+    if files := model_files(name):
+        return str(files[0].parent)
+    return model_named(name).name.split(" / ")[0].replace("(-Instruct)", "-Instruct")
+
+
 def model_files(name: str) -> tuple[Path, ...]:
     """The files that tell the model `name`, whether they are there or not; none for one of the catalogue."""
     told = name.endswith(".json") or (Path(name) / "config.json").is_file()

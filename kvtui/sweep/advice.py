@@ -8,11 +8,18 @@ from math import ceil, inf
 from typing import Any
 
 from kvtui import __version__
-from kvtui.sweep.cell import Cell, Result
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.hardware import money
+from kvtui.hardware.names import served_as
+from kvtui.sweep.cell import Cell, Result, Slo
 from kvtui.sweep.grid import AXES
 
 SCHEMA = 1
 ATTAINMENT = 0.99  # share of requests that have to keep the limits
+NEGLIGIBLE = 1.01  # ratio of prices up to which cells cost the same: far below the error of the times
+FP8_NOTE = "What KV of fewer bits does to answers is not simulated: compare them before you take it."
+FRONT_NOTE = "* no other cell is at once no dearer, no slower (all p99) and no less reliable"
+NO_LIMIT = "no limit was set: --slo-ttft, --slo-tpot and --slo-e2e set one"
 LOAD_NOTE = (
     "GPUs for a load are at most so many: a replica counts with the good requests a second it had at the "
     "rate of this trace, and may bear more; --scale-rate shows how much."
@@ -40,6 +47,16 @@ class Answer:
     load_rps: float | None
 
     @property
+    def limited(self) -> bool:
+        """Whether requests had to keep any limit."""
+        return any(cell.slo != Slo() for cell, _ in self.cells)
+
+    @property
+    def chosen(self) -> tuple[Cell, Result] | None:
+        """The best cell."""
+        return next(((c, r) for c, r in self.cells if c.key == self.best), None)
+
+    @property
     def varied(self) -> tuple[str, ...]:
         """The settings in which cells differ."""
         return tuple(name for name in AXES if len({getattr(cell, name) for cell, _ in self.cells}) > 1)
@@ -52,7 +69,9 @@ def answer(
     done = [(c, r) for c, r in cells if r["status"] == "done"]
     pareto = frozenset(c.key for c, r in done if not any(_beats(_goals(o, q), _goals(c, r)) for o, q in done))
     keeping = [(c, r) for c, r in done if (r["slo_attainment"] or 0) >= attainment]
-    best = min(keeping, key=lambda x: _rank(*x), default=None)
+    least = min((price_of(c, r) for c, r in keeping), default=inf)
+    cheap = [(c, r) for c, r in keeping if price_of(c, r) <= NEGLIGIBLE * least]
+    best = min(cheap, key=lambda x: (x[0].kv_dtype != "auto", *_rank(*x)), default=None)
     if best is None and done:
         best = min(done, key=lambda x: (-(x[1]["slo_attainment"] or 0), *_rank(*x)))
     ordered = sorted(
@@ -91,6 +110,25 @@ def vllm_flags(cell: Cell) -> str:
     return " ".join(parts)
 
 
+def serve_command(cell: Cell) -> str | None:
+    """How vLLM is started with these settings; None for memory that vLLM does not have."""
+    lane = LaneSpec.parse(cell.manager)
+    if lane.manager != "paged":
+        return None
+    cache = "" if lane.prefix_cache else " --no-enable-prefix-caching"
+    return f"vllm serve {served_as(cell.model)} {vllm_flags(cell)}{cache}"
+
+
+def waste_told(cell: Cell, result: Result) -> str | None:
+    """In a sentence what memory held for nothing is worth; None below a dollar, or unknown."""
+    usd, price = result["waste_usd_per_month"], result["price"]
+    if usd is None or price is None or usd < 1:
+        return None
+    rent = price["usd_per_gpu_hour"] * cell.tp * money.HOURS_A_MONTH
+    share = f"{result['wasted_pct']:.1f} % of its KV memory is held for nothing"
+    return f"{share}: that share of the rent, ${rent:,.0f} a month, is ${usd:,.0f}."
+
+
 def gpus_for(cell: Cell, result: Result, load_rps: float | None, attainment: float) -> int | None:
     """GPUs that so many requests a second need at most, in whole replicas; None where this cell does not keep
     the limits. Why at most: `LOAD_NOTE`.
@@ -104,7 +142,7 @@ def gpus_for(cell: Cell, result: Result, load_rps: float | None, attainment: flo
 
 def report(found: Answer) -> dict[str, Any]:
     """As JSON, schema 1: keys are added, never renamed."""
-    best = next(((c, r) for c, r in found.cells if c.key == found.best), None)
+    best = found.chosen
     return {
         "schema": SCHEMA,
         "kvtui": __version__,
@@ -122,7 +160,12 @@ def report(found: Answer) -> dict[str, Any]:
             for cell, result in found.cells
         ],
         "recommended": best
-        and {"key": best[0].key, "keeps_slo": found.kept, "vllm_flags": vllm_flags(best[0])},
+        and {
+            "key": best[0].key,
+            "keeps_slo": found.kept,
+            "vllm_flags": vllm_flags(best[0]),
+            "command": serve_command(best[0]) if found.kept else None,
+        },
         "failed": [c.key for c, r in found.cells if r["status"] == "failed"],
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from hashlib import sha256
 from json import dumps
@@ -94,12 +94,12 @@ def experiment_of(cell: Cell) -> Experiment:
     workload = _workload(cell.trace, cell.limit, cell.scale_rate)
     if workload.sha256 != cell.trace_sha256:
         raise ConfigError(f"{cell.trace} is another file here than where the sweep was started")
-    lane = LaneSpec.parse(cell.manager, default=LaneSpec("", block_size=cell.block_size))
+    default = LaneSpec("", block_size=cell.block_size, kv_dtype=cell.kv_dtype)
     experiment = Experiment(
         workload,
         model_named(cell.model),
         gpu_named(cell.gpu),
-        (replace(lane, kv_dtype=cell.kv_dtype),),
+        (LaneSpec.parse(cell.manager, default=default),),
         tp=cell.tp,
         utilization=cell.utilization,
         max_num_seqs=cell.max_num_seqs,

@@ -12,6 +12,7 @@ from typing import Any
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import nearest
 from kvtui.sweep.cell import Cell, Slo
+from kvtui.sweep.choices import known
 from kvtui.sweep.digests import sealed
 
 AXES = (
@@ -44,7 +45,7 @@ def expand(fixed: Mapping[str, Any], axes: Mapping[str, Sequence[Any]]) -> list[
 
 
 def values(name: str, text: str) -> tuple[Any, ...]:
-    """The values of an axis from "16,32,64". Raises ConfigError for what is not of its kind."""
+    """The values of an axis from "16,32,64". Raises ConfigError for what is not of its kind, or unknown."""
     kind = _KINDS[name]
     parts = [part.strip() for part in text.split(";" if ";" in text else ",") if part.strip()]
     try:
@@ -53,7 +54,7 @@ def values(name: str, text: str) -> tuple[Any, ...]:
         raise ConfigError(f"{name} {text}: values such as {_example(kind)}") from None
     if not found or any(kind is not str and not value > 0 for value in found):
         raise ConfigError(f"{name} {text!r} has no value above 0", hint=f"values such as {_example(kind)}")
-    return found
+    return tuple(dict.fromkeys(known(name, value) for value in found))
 
 
 def read_grid(path: str) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
@@ -65,10 +66,12 @@ def read_grid(path: str) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not TOML: {error}") from None
     slo = data.pop("slo", {})
-    known = {field.name for field in fields(Slo)}
-    for name in slo if isinstance(slo, dict) else ("slo",):
-        if name not in known:
-            raise ConfigError(f"{path}: [slo] knows no {name}", hint=", ".join(sorted(known)))
+    limits = {field.name for field in fields(Slo)}
+    for name, value in (slo if isinstance(slo, dict) else {"slo": 0}).items():
+        if name not in limits:
+            raise ConfigError(f"{path}: [slo] knows no {name}", hint=", ".join(sorted(limits)))
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < MOST:
+            raise ConfigError(f"{path}: [slo] {name} is {value!r}", hint="seconds above 0, such as 0.5")
     axes = {}
     for name, value in data.items():
         if name not in AXES:

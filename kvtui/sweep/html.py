@@ -6,10 +6,19 @@ from html import escape
 from typing import Any
 
 from kvtui import __version__
-from kvtui.sweep.advice import LOAD_NOTE, Answer, gpus_for, on_what, price_of, vllm_flags
+from kvtui.sweep.advice import (
+    FP8_NOTE,
+    LOAD_NOTE,
+    Answer,
+    gpus_for,
+    on_what,
+    price_of,
+    serve_command,
+    waste_told,
+)
 from kvtui.sweep.cell import Cell, Result
 from kvtui.sweep.plot import Point, scatter
-from kvtui.sweep.table import HEADS
+from kvtui.sweep.table import HEADS, named
 
 STYLE = """
 :root{--ground:#fbfaf7;--text:#22262b;--soft:#5c646d;--line:#ddd9d0;--best:#0b7a5b;--front:#2f6fb0;--other:#a9a295}
@@ -70,17 +79,10 @@ def _trace(cell: Cell | None) -> str:
 
 
 def _lead(found: Answer) -> str:
-    best = next(((c, r) for c, r in found.cells if c.key == found.best), None)
-    if best is None:
+    if found.chosen is None:
         return "<p class=lead>None of the settings ran to its end.</p>"
-    cell, r = best
-    cost = "n/a" if r["usd_per_million"] is None else f"${r['usd_per_million']:.2f}"
+    cell, r = found.chosen
     good = f"{r['slo_attainment']:.1%} of the requests"
-    verdict = (
-        f"The cheapest settings that keep the limits cost <b>{cost}</b> a million tokens; {good} keep them."
-        if found.kept
-        else f"No settings keep the limits for {found.attainment:.0%} of the requests; the nearest: {good}."
-    )
     gpus = gpus_for(cell, r, found.load_rps, found.attainment)
     load = (
         f" {found.load_rps:g} requests a second need at most <b>{gpus:,} GPU{'s' * (gpus > 1)}</b>, "
@@ -88,10 +90,28 @@ def _lead(found: Answer) -> str:
         if gpus
         else ""
     )
-    waste = r["waste_usd_per_month"]
-    lost = "" if waste is None else f" Memory held for nothing is worth ${waste:,.0f} a month."
-    command = escape(f"vllm serve {cell.model} {vllm_flags(cell)}")
-    return f"<p class=lead>{verdict}{load}{lost}</p><p>On {escape(on_what(cell))}: <code>{command}</code></p>"
+    place = f"On {on_what(cell)}"
+    if not found.kept:
+        settings = escape(f"{place}, {named(found, cell)}")
+        nearest = (
+            f"No settings keep the limits for {found.attainment:.0%} of the requests; the nearest: {good}."
+        )
+        return f"<p class=lead>{nearest}</p><p>{settings}</p>"
+    notes = [waste_told(cell, r) or "", FP8_NOTE if cell.kv_dtype != "auto" else ""]
+    command = serve_command(cell)
+    settings = escape(f"{place}, {named(found, cell)}" if command is None else f"{place}: ")
+    code = "" if command is None else f"<code>{escape(command)}</code>"
+    lead = f"{_verdict(found, r, good)}{load} {escape(' '.join(filter(None, notes)))}".rstrip()
+    return f"<p class=lead>{lead}</p><p>{settings}{code}</p>"
+
+
+def _verdict(found: Answer, r: Result, good: str) -> str:
+    cost = "n/a" if r["usd_per_million"] is None else f"${r['usd_per_million']:.2f}"
+    if not found.limited:
+        return f"The cheapest settings cost <b>{cost}</b> a million tokens; no limit was set."
+    return (
+        f"The cheapest settings that keep the limits cost <b>{cost}</b> a million tokens; {good} keep them."
+    )
 
 
 def _plot(found: Answer, done: list[tuple[Cell, Result]]) -> str:
@@ -103,7 +123,7 @@ def _plot(found: Answer, done: list[tuple[Cell, Result]]) -> str:
         error = r["expected_error"]["tpot"]
         share = error["median_pct"] / 100 if error else 0.0
         kind = "best" if cell.key == found.best else "front" if cell.key in found.pareto else "other"
-        text = f"{_named(found, cell)}: {y:.2f} s, {r['output_tokens_per_s']:,.0f} tokens/s"
+        text = f"{named(found, cell)}: {y:.2f} s, {r['output_tokens_per_s']:,.0f} tokens/s"
         points.append(Point(price_of(cell, r), y, y / (1 + share), y * (1 + share), kind, text))
     if not points:
         return ""
@@ -148,7 +168,7 @@ def _others(found: Answer) -> str:
         return ""
     by_reason: dict[tuple[str, str], list[str]] = {}
     for cell, r in rest:
-        by_reason.setdefault((r["status"], r["reason"]), []).append(_named(found, cell))
+        by_reason.setdefault((r["status"], r["reason"]), []).append(named(found, cell))
     items = [
         f"<li>{escape('; '.join(names))}: {escape(reason)} ({status})</li>"
         for (status, reason), names in by_reason.items()
@@ -186,10 +206,6 @@ def _settings(found: Answer, cell: Cell | None) -> str:
     rows = [(name.replace("_", " "), "default" if v is None else str(v)) for name, v in shown.items()]
     cells = [f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows]
     return f"<div class=scroll><table>{''.join(cells)}</table></div>"
-
-
-def _named(found: Answer, cell: Cell) -> str:
-    return ", ".join(f"{HEADS.get(n, n)} {getattr(cell, n) or 'default'}" for n in found.varied) or "the cell"
 
 
 def _share(value: float | None) -> str:

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from kvtui.errors import ConfigError
 from kvtui.sweep.cell import Cell, Result
+from kvtui.sweep.shape import is_result
 
 FORMAT = "kvtui_sweep"
 VERSION = 1
@@ -23,8 +24,11 @@ class Ledger:
         self.results: dict[str, Result] = {}
         self._path = Path(path) if path else None
         self._file: IO[str] | None = None
-        if self._path and self._path.exists() and self._path.stat().st_size:
-            self._read(self._path)
+        if self._path and self._path.exists():
+            if not self._path.is_file():
+                raise ConfigError(f"{path} is no file that a ledger can be kept in", hint="name a new file")
+            if self._path.stat().st_size:
+                self._read(self._path)
 
     def add(self, cell: Cell, result: Result) -> None:
         """A cell is done."""
@@ -46,16 +50,21 @@ class Ledger:
                 self._file.close()
 
     def _read(self, path: Path) -> None:
-        lines = path.read_text("utf-8", errors="replace").splitlines()
+        try:
+            text = path.read_text("utf-8", errors="replace")
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+        lines = text.splitlines()
         if _entry(lines[0]).get(FORMAT) != VERSION:
             raise ConfigError(f"{path} is no ledger of a sweep", hint="choose another file for --ledger")
         for number, line in enumerate(lines[1:], 2):
             entry = _entry(line)
-            if "key" in entry and "result" in entry:
+            if isinstance(entry.get("key"), str) and is_result(entry.get("result")):
                 self.results[entry["key"]] = entry["result"]
-            elif number < len(lines):  # the last line may have been cut off
+            elif number < len(lines) or text.endswith("\n"):  # else it was cut off
                 raise ConfigError(
-                    f"{path}:{number}: this line is damaged", hint="remove it; its cell runs again"
+                    f"{path}:{number}: this line is no result of a cell",
+                    hint="remove it; its cell runs again",
                 )
 
     def _write(self, entry: dict[str, Any]) -> None:

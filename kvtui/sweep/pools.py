@@ -10,15 +10,15 @@ from kvtui.errors import ConfigError
 from kvtui.sweep.runner import Pool
 
 
-def local(jobs: int | None = None) -> list[Pool]:
-    """One process a pool, so that a killed one takes nothing but its own cell with it."""
+def local(jobs: int | None = None, *, cells: int | None = None) -> list[Pool]:
+    """One process a pool, so that a killed one takes only its own cell with it; `cells` at most."""
     count = (
         jobs
         or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ())
         or os.cpu_count()
         or 1
     )
-    return [Pool(_process) for _ in range(count)]
+    return [Pool(_process) for _ in range(count if cells is None else min(count, cells))]
 
 
 def _process() -> Executor:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvtui.sweep.advice import LOAD_NOTE, Answer, gpus_for, on_what, vllm_flags
+from kvtui.sweep.advice import (
+    FP8_NOTE,
+    FRONT_NOTE,
+    LOAD_NOTE,
+    NO_LIMIT,
+    Answer,
+    gpus_for,
+    on_what,
+    serve_command,
+    waste_told,
+)
 from kvtui.sweep.cell import Cell, Result
 
 HEADS = {
@@ -31,9 +41,11 @@ def table(found: Answer) -> str:
     lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
     if len(done) > ROWS:
         lines.append(f"... and {len(done) - ROWS:,} more (--json has them)")
+    if done:
+        lines.append(FRONT_NOTE)
     if found.load_rps is not None:
         lines.append(LOAD_NOTE)
-    return "\n".join([*lines, "", *_advice(found), *_errors(done), *_rest(found, names)])
+    return "\n".join([*lines, "", *_advice(found), *_errors(done), *_rest(found)])
 
 
 def _row(found: Answer, cell: Cell, r: Result, names: tuple[str, ...]) -> list[str]:
@@ -53,17 +65,18 @@ def _row(found: Answer, cell: Cell, r: Result, names: tuple[str, ...]) -> list[s
 
 
 def _advice(found: Answer) -> list[str]:
-    best = next(((c, r) for c, r in found.cells if c.key == found.best), None)
-    if best is None:
+    if found.chosen is None:
         return ["No cell ran to its end."]
-    cell, result = best
-    line = f"on {on_what(cell)}: vllm serve {cell.model} {vllm_flags(cell)}"
+    cell, result = found.chosen
+    settings = f"on {on_what(cell)}, {named(found, cell)}"
     if not found.kept:
         worst = _share(result["slo_attainment"])
-        return [f"No cell keeps the limits for {found.attainment:.0%}; the nearest has {worst}.", line]
-    wasted = result["waste_usd_per_month"]
-    lost = [] if wasted is None else [f"Memory held for nothing is worth ${wasted:,.0f} a month of its GPUs."]
-    return ["Cheapest that keeps the limits:", line, *lost]
+        return [f"No cell keeps the limits for {found.attainment:.0%}; the nearest has {worst}: {settings}."]
+    head = "Cheapest that keeps the limits:" if found.limited else f"Cheapest ({NO_LIMIT}):"
+    command = serve_command(cell)
+    line = settings if command is None else f"on {on_what(cell)}: {command}"
+    notes = [FP8_NOTE] if cell.kv_dtype != "auto" else []
+    return [head, line, *notes, *filter(None, [waste_told(cell, result)])]
 
 
 def _errors(done: list[tuple[Cell, Result]]) -> list[str]:
@@ -90,13 +103,18 @@ def _errors(done: list[tuple[Cell, Result]]) -> list[str]:
     return [*lines, *sorted(prices)]
 
 
-def _rest(found: Answer, names: tuple[str, ...]) -> list[str]:
+def _rest(found: Answer) -> list[str]:
     lines = []
     for cell, r in found.cells:
         if r["status"] != "done":
-            what = ", ".join(f"{HEADS.get(n, n)} {_setting(getattr(cell, n))}" for n in names) or "the cell"
-            lines.append(f"{r['status']}: {what}: {r['reason']}")
+            lines.append(f"{r['status']}: {named(found, cell)}: {r['reason']}")
     return ["", *lines] if lines else []
+
+
+def named(found: Answer, cell: Cell) -> str:
+    """A cell by the settings in which it differs from others."""
+    names = found.varied
+    return ", ".join(f"{HEADS.get(n, n)} {_setting(getattr(cell, n))}" for n in names) or "the only cell"
 
 
 def _setting(value: Any) -> str:

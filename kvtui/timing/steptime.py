@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from kvtui.units import seconds
 
 NEEDED = ("gpu", "measured_ms")
 _EIGHT_BIT = ("fp8", "int8")
+LEAST_S, MOST_S = 1e-9, 1e9  # a time beyond these is no measurement, and errors against it no numbers
 _SPARED = 0.9  # gpu_memory_utilization of the benchmarks
 
 
@@ -138,7 +138,7 @@ def _rows(text: str, path: str) -> tuple[list[Row], dict[str, int]]:
             measured = float(cells.get("measured_ms", "")) / 1000
         except ValueError:
             measured = 0.0
-        if measured > 0 and isfinite(measured):
+        if LEAST_S <= measured <= MOST_S:
             rows.append(Row(lines.line_num, cells, measured))
         else:
             left_out["no usable measured_ms"] += 1

@@ -79,8 +79,18 @@ def test_a_ledger_is_not_any_file(tmp_path: Path) -> None:
         Ledger(str(path))
     assert path.read_text() == "my notes\n"
     path.write_text('{"kvtui_sweep": 1}\nbroken\n{"key": "a", "result": {"status": "failed"}}\n')
-    with pytest.raises(ConfigError, match=":2: this line is damaged"):
+    with pytest.raises(ConfigError, match=":2: this line is no result"):
         Ledger(str(path))
+    for key, result in (
+        ("3", '{"status": "failed", "reason": "r"}'),
+        ('"a"', '{"status": "done"}'),
+        ('"a"', "7"),
+    ):
+        path.write_text(f'{{"kvtui_sweep": 1}}\n{{"key": {key}, "result": {result}}}\n')
+        with pytest.raises(ConfigError, match=":2: this line is no result"):
+            Ledger(str(path))
+    with pytest.raises(ConfigError, match="no file that a ledger"):
+        Ledger("/dev/full")
     with pytest.raises(ConfigError, match="cannot be written"):
         Ledger(str(tmp_path / "none" / "x")).add(cell(), {"status": "done"})
 
@@ -129,8 +139,8 @@ def test_a_ledger_with_everything_need_not_be_writable(tmp_path: Path) -> None:
 
 def test_failed_cells_can_be_forgotten(tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path / "l"))
-    ledger.add(cell(1), {"status": "failed"})
-    ledger.add(cell(2), {"status": "done"})
+    ledger.add(cell(1), {"status": "failed", "reason": "unknown"})
+    ledger.add(cell(2), plain(cell(2)))
     ledger.close()
     again = Ledger(str(tmp_path / "l"))
     again.forget("failed")

@@ -12,12 +12,23 @@ from kvtui.sweep.cell import Cell, Result, Slo
 
 def cell(number: int = 1, **changes: object) -> Cell:
     """A cell that is told from others by its block size."""
-    plain: dict[str, object] = {"trace": "burst", "trace_sha256": "", "model": "m", "gpu": "g"}
+    plain: dict[str, object] = {"trace": "burst", "trace_sha256": "", "model": "qwen3-8b", "gpu": "l4"}
     return Cell(**{**plain, "block_size": number, "slo": Slo(), **changes})  # type: ignore[arg-type]
 
 
+SPREAD = {"mean": 1.0, "p50": 1.0, "p90": None, "p99": None, "n": 0}
+
+
 def plain(cell: Cell) -> Result:
-    return {"status": "done", "number": cell.block_size}
+    return {
+        "status": "done",
+        "number": cell.block_size,
+        **dict.fromkeys(("output_tokens_per_s", "wasted_pct"), 1.0),
+        **dict.fromkeys(("slo_attainment", "goodput_rps", "usd_per_million", "waste_usd_per_month"), None),
+        **dict.fromkeys(("ttft_s", "tpot_s", "e2e_s"), SPREAD),
+        "price": None,
+        "expected_error": {},
+    }
 
 
 def deadly(cell: Cell) -> Result:
