@@ -12,10 +12,12 @@ from kvtui.answers.report import summary
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec
+from kvtui.hardware import money
+from kvtui.hardware.names import several
 from kvtui.traces.info import hit_rate_ceiling
 from kvtui.traces.workload import Workload
 
-LANES = (LaneSpec("contiguous"), LaneSpec("paged"), LaneSpec("paged", kv_dtype="fp8", name="paged-fp8"))
+RUNS = 4  # at most
 LITTLE = 1.1  # ratio below which a gain is little
 FIXED = 0.1  # standard deviation over mean of whole lengths below which they count as fixed
 SELDOM = 5.0  # per cent of the time below which memory was not the limit
@@ -24,38 +26,54 @@ Report = dict[str, Any]
 
 
 def advise(experiment: Experiment, *, told: Callable[[str, int], None] = lambda *_: None) -> dict[str, Any]:
-    """Run the trace on contiguous memory as good as it can be without knowing answers (regions of the longest
-    request), on paged memory, and on paged memory of FP8. Simulated; prices are examples of the catalogue."""
-    workload = experiment.workload
-    longest = int((workload.prompt + workload.output).max(initial=2))
-    if experiment.max_len is None and workload.max_len is None:
-        experiment = replace(experiment, max_len=min(longest, experiment.model.max_positions))
-    experiment = replace(experiment, lanes=LANES)
-    lanes: list[Lane] = []
-    for lane in experiment.build(watched=False):
-        lane.run()
-        lanes.append(lane)
-        told(lane.info.name, len(lanes))
-    reports = summary(experiment, lanes)["lanes"]
+    """Run the trace on contiguous memory, on paged memory, and on paged memory of FP8, as `kvtui run` does.
+
+    Where regions are larger than the longest request, once more on contiguous memory with regions of just
+    that, the best it can do without knowing answers. KV is stored as in the last lane of `experiment`.
+    Simulated; prices are the user's or examples of the catalogue.
+    """
+    workload, kv_dtype = experiment.workload, experiment.lanes[-1].kv_dtype
+    lanes = [LaneSpec("contiguous", kv_dtype=kv_dtype), LaneSpec("paged", kv_dtype=kv_dtype)]
+    lanes += [LaneSpec("paged", kv_dtype="fp8", name="paged-fp8")] if kv_dtype == "auto" else []
+    experiment = replace(experiment, lanes=tuple(lanes))
+    reports = _reports(experiment, told)
+    limit = experiment.length_limit
+    longest = min(max(int((workload.prompt + workload.output).max(initial=2)), 2), limit)
+    tight = experiment if longest == limit else replace(experiment, lanes=(lanes[0],), max_len=longest)
+    base = reports[0] if tight is experiment else _reports(tight, told, before=len(reports))[0]
     checks = [_lengths(workload), _concurrency(reports), _latency(reports), _sharing(workload, reports)]
     checks += [_cost(experiment, reports), _fp8(reports)]
     return {
         "trace": experiment.trace_name,
         "model": experiment.model.id,
         "gpu": experiment.gpu.id,
+        "tensor_parallel": experiment.tp,
+        "kv_dtype": kv_dtype,
         "label": "simulated",
-        "max_len": experiment.rules.max_model_len,
+        "max_len": limit,
+        "longest": longest,
+        "assumed": [text for text in experiment.assumptions if text.startswith("maximum length")],
         "checks": checks,
-        "contiguous_is_as_good": as_good(reports),
-        "verdict": _verdict(checks, reports),
+        "contiguous_is_as_good": as_good(base, reports[1]),
+        "gains": {"max_len": _gains(reports[0], reports[1]), "longest": _gains(base, reports[1])},
+        "verdict": _verdict(checks, reports[0], base, reports[1], lengths=(limit, longest)),
     }
 
 
-def as_good(reports: list[Report]) -> bool:
+def _reports(experiment: Experiment, told: Callable[[str, int], None], *, before: int = 0) -> list[Report]:
+    lanes: list[Lane] = []
+    for lane in experiment.build(watched=False):
+        lane.run()
+        lanes.append(lane)
+        told(lane.info.name, before + len(lanes))
+    found: list[Report] = summary(experiment, lanes)["lanes"]
+    return found
+
+
+def as_good(base: Report, paged: Report) -> bool:
     """Whether paging gains little in any respect."""
-    base, paged = reports[0], reports[1]
     served = paged["requests"]["finished"] <= LITTLE * base["requests"]["finished"]
-    return served and max(_gain(reports, key) for key in _RATIOS) < LITTLE
+    return served and max(_gain(base, paged, key) for key in _RATIOS) < LITTLE
 
 
 _RATIOS: dict[str, Callable[[Report], float | None]] = {
@@ -65,9 +83,13 @@ _RATIOS: dict[str, Callable[[Report], float | None]] = {
 }
 
 
-def _gain(reports: list[Report], key: str, *, over: int = 0, lane: int = 1) -> float:
-    above, below = _RATIOS[key](reports[lane]), _RATIOS[key](reports[over])
+def _gain(base: Report, other: Report, key: str) -> float:
+    above, below = _RATIOS[key](other), _RATIOS[key](base)
     return above / below if above and below else 1.0
+
+
+def _gains(base: Report, other: Report) -> dict[str, float]:
+    return {key: round(_gain(base, other, key), 4) for key in _RATIOS}
 
 
 def _check(question: str, answer: bool | None, said: str, **figures: Any) -> dict[str, Any]:
@@ -117,50 +139,80 @@ def _sharing(workload: Workload, reports: list[Report]) -> dict[str, Any]:
 
 
 def _cost(experiment: Experiment, reports: list[Report]) -> dict[str, Any]:
-    price = experiment.gpu.usd_per_hour
+    price = money.rate(experiment.gpu, experiment.price)
     rates = [report["throughput"]["output_tokens_per_s"] for report in reports]
     hours = [1e6 / rate / HOUR_S * experiment.tp if rate else None for rate in rates]
     cheaper = bool(rates[0] and rates[1] and rates[1] >= LITTLE * rates[0])
     said = "no price is known for this GPU"
     dollars = None
     if price is not None and hours[0] and hours[1]:
-        mean = (price.low + price.high) / 2
-        dollars = [None if h is None else round(h * mean, 2) for h in hours]
-        said = f"a million output tokens cost ${dollars[0]} contiguous and ${dollars[1]} paged"
-        said += f" (example price of {price.as_of})"
+        dollars = [None if h is None else round(h * price.usd_per_gpu_hour, 2) for h in hours]
+        said = f"a million output tokens cost ${dollars[0]:.2f} contiguous and ${dollars[1]:.2f} paged"
+        said += f" (${price.usd_per_gpu_hour:g} a GPU hour, {price.source})"
     figures = {"gpu_hours_a_million": hours, "usd_a_million": dollars}
     return _check("Is it cheaper a token?", cheaper, said, **figures)
 
 
 def _fp8(reports: list[Report]) -> dict[str, Any]:
-    pools = [report["kv"]["pool_tokens"] for report in reports]
-    gain = _gain(reports, "tokens/s", over=1, lane=2)
-    said = f"FP8 holds {pools[2] / pools[1]:.2f}x the tokens and gives {gain:.2f}x the tokens/s"
+    question = "Would FP8 KV help further?"
+    if len(reports) < 3:
+        return _check(question, None, "KV is stored in another type already", pool_tokens=None, gain=None)
+    paged, eight = reports[1:3]
+    pools = [report["kv"]["pool_tokens"] for report in (paged, eight)]
+    first = [report["latency"]["ttft_s"]["mean"] for report in (paged, eight)]
+    gain = _gain(paged, eight, "tokens/s")
+    sooner = _gain(paged, eight, "first token")
+    said = f"FP8 holds {pools[1] / pools[0]:.2f}x the tokens and gives {gain:.2f}x the tokens/s"
+    said += f"; first tokens come after {_s(first[1])} instead of {_s(first[0])} on average"
     said += "; what it does to answers is not simulated"
-    figures = {"pool_tokens": pools[1:], "gain": round(gain, 4)}
-    return _check("Would FP8 KV help further?", gain >= LITTLE, said, **figures)
+    figures = {"pool_tokens": pools, "gain": round(gain, 4), "ttft_mean_s": first}
+    return _check(question, max(gain, sooner) >= LITTLE, said, **figures)
 
 
-def _verdict(checks: list[dict[str, Any]], reports: list[Report]) -> str:
-    batch, speed, first = (_gain(reports, key) for key in ("batch", "tokens/s", "first token"))
-    numbers = f"{batch:.2f}x the requests at once and {speed:.2f}x the tokens/s"
-    if not as_good(reports):
-        return f"Adopt paging: {numbers} on the same memory, first tokens {first:.1f}x as soon."
-    why = "little is gained"
-    if not checks[0]["answer"]:
-        why = "lengths hardly vary"
-    elif not checks[1]["answer"]:
-        why = "memory is seldom the limit"
-    return f"Contiguous is as good here: {why} (paging gives {numbers})."
+def _verdict(
+    checks: list[dict[str, Any]], asked: Report, base: Report, paged: Report, *, lengths: tuple[int, int]
+) -> str:
+    """Judged by regions of the longest request, which is the fairest to contiguous memory."""
+    limit, longest = lengths
+    if as_good(base, paged):
+        why = "little is gained"
+        if not checks[0]["answer"]:
+            why = "lengths hardly vary"
+        elif not checks[1]["answer"]:
+            why = "memory is seldom the limit"
+        return f"Contiguous is as good here: {why} ({_numbers(base, paged)}{_beside(lengths)})."
+    first = _gain(base, paged, "first token")
+    said = f"Adopt paging: {_numbers(base, paged)} on the same memory, first tokens {first:.1f}x as soon"
+    if base is asked:
+        return f"{said}."
+    return (
+        f"{said}, beside regions of {longest:,} tokens, the longest request; {_numbers(asked, paged)} beside "
+        f"regions of {limit:,}, as of kvtui run."
+    )
+
+
+def _beside(lengths: tuple[int, int]) -> str:
+    limit, longest = lengths
+    return "" if limit == longest else f" beside regions of {longest:,} tokens, the longest request"
+
+
+def _numbers(base: Report, paged: Report) -> str:
+    batch, speed = (_gain(base, paged, key) for key in ("batch", "tokens/s"))
+    return f"{batch:.2f}x the requests at once and {speed:.2f}x the tokens/s"
 
 
 def text(found: dict[str, Any]) -> str:
     """The checklist and the verdict."""
-    lines = [f"{found['trace']}: {found['model']} on {found['gpu']}, {found['label']}", ""]
+    gpus = several(found["tensor_parallel"], found["gpu"])
+    lines = [
+        f"{found['trace']}: {found['model']} on {gpus}, {found['label']}; "
+        f"requests of up to {found['max_len']:,} tokens",
+        "",
+    ]
     for check in found["checks"]:
         answer = {True: "yes", False: "no", None: "n/a"}[check["answer"]]
         lines += [f"{answer:>4}  {check['question']}", f"      {check['said']}"]
-    return "\n".join([*lines, "", found["verdict"]])
+    return "\n".join([*lines, "", found["verdict"], *(f"assumed: {text}" for text in found["assumed"])])
 
 
 def _s(value: float | None) -> str:

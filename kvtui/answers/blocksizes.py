@@ -5,31 +5,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from textwrap import wrap
 from typing import Any
 
 from kvtui.answers.report import summary
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
+from kvtui.hardware.names import several
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 ENTRY_BYTES = 4  # of a block table
 LEVEL = 0.99  # share of the best throughput that counts as the best
 BAR = 30  # cells
-HEAD = (
-    f"{'block':>5}{'waste':>8}{'table':>9}{'fit':>6}{'batch':>8}{'tokens/s':>10}{'hits':>7}"
-    "  kernels (measured, over their best)"
-)
+STEP = 16  # tokens: vLLM's FlashAttention and Triton kernels (0.32) take blocks of a multiple of it
+USUAL = 16  # tokens, vLLM's own choice on GPUs
+HEAD = f"{'block':>5}{'waste':>9}{'table':>9}{'fit':>6}{'batch':>8}{'tokens/s':>10}{'hits':>7}"
+COLUMN = 13  # of a measured kernel
 Row = dict[str, Any]
 
 # Time of one decode (or prefill) attention kernel by page size, in ms, as others measured it.
 MEASURED: tuple[dict[str, Any], ...] = (
     {
+        "column": "FA4, B200",
         "kernel": "FlashAttention 4 forward, B200, 4 decodes of 131,072 tokens, 32 heads",
         "source": "Dao-AILab/flash-attention pull request 1999",
         "ms": {1: 9.906, 32: 6.345, 128: 2.147},
     },
     {
+        "column": "CK, MI350",
         "kernel": "AITER CK paged prefill, MI350, 4,096 of 8,192 tokens, head size 128",
         "source": "ROCm/FlyDSL pull request 1066",
         "ms": {1: 0.2739, 16: 0.2392},
@@ -52,6 +54,8 @@ def table(
         "trace": experiment.trace_name,
         "model": experiment.model.id,
         "gpu": experiment.gpu.id,
+        "tensor_parallel": experiment.tp,
+        "kv_dtype": experiment.lanes[-1].kv_dtype,
         "label": "simulated",
         "rows": rows,
         "kernels": [
@@ -67,7 +71,8 @@ def table(
 
 
 def _row(experiment: Experiment, size: int) -> Row:
-    lane = replace(experiment, lanes=(LaneSpec("paged", block_size=size),))
+    spec = LaneSpec("paged", block_size=size, kv_dtype=experiment.lanes[-1].kv_dtype)
+    lane = replace(experiment, lanes=(spec,))
     (built,) = lane.build(watched=False)
     built.run()
     report = summary(lane, (built,))["lanes"][0]
@@ -76,6 +81,7 @@ def _row(experiment: Experiment, size: int) -> Row:
     entries = -(-limit // size)
     return {
         "block_size": size,
+        "in_vllm": size % STEP == 0,
         "waste_pct": round(100 * kv["tail_pct"] / held, 3) if held else None,
         "table_entries": entries,
         "table_bytes": entries * ENTRY_BYTES,
@@ -102,41 +108,72 @@ def _verdict(rows: Sequence[Row]) -> str:
     best = max(row["output_tokens_per_s"] for row in rows)
     good = [row["block_size"] for row in rows if row["output_tokens_per_s"] >= LEVEL * best]
     worst = min(rows, key=lambda row: row["output_tokens_per_s"])
-    loss = 100 * (1 - worst["output_tokens_per_s"] / best)
+    loss = 100 * (1 - worst["output_tokens_per_s"] / best) if best else 0.0
     if len(good) == len(rows):
-        return "The block size hardly matters on this traffic; take the largest your kernels like."
-    level = f"Blocks of {good[0]} to {good[-1]} tokens are within {100 * (1 - LEVEL):.0f} % of the best here"
-    lost = f"{worst['block_size']} loses {loss:.0f} % of the tokens/s"
-    return f"{level}; {lost}. Of those the largest has the shortest tables and the fastest kernels."
+        level = f"All sizes are within {100 * (1 - LEVEL):.0f} % of the best tokens/s here"
+    else:
+        sizes = ", ".join(map(str, good))
+        level = f"Blocks of {sizes} tokens are within {100 * (1 - LEVEL):.0f} % of the best tokens/s here"
+        level += f"; {worst['block_size']} loses {loss:.0f} %"
+    return f"{level}. {_take([row for row in rows if row['in_vllm'] and row['block_size'] in good])}"
 
 
-def text(found: dict[str, Any]) -> str:
-    """The table, a picture of waste and throughput, and what was measured of kernels."""
-    lines = [f"{found['trace']}: {found['model']} on {found['gpu']}, {found['label']}", "", HEAD]
-    best = max(row["output_tokens_per_s"] for row in found["rows"]) or 1.0
-    lines += [_line(row) for row in found["rows"]]
-    lines += ["", f"{'':>5}  {'tokens/s':<{BAR}}  waste inside blocks"]
-    for row in found["rows"]:
-        speed = _bar("▇", row["output_tokens_per_s"] / best)
-        lines.append(
-            f"{row['block_size']:>5}  {speed}  {_bar('░', (row['waste_pct'] or 0.0) / 100)}".rstrip()
-        )
-    lines += [""]
+def _take(good: Sequence[Row]) -> str:
+    """Which of the sizes that vLLM takes and that cost no throughput: its own choice where that is one."""
+    if not good:
+        return f"None of the best is a size that vLLM takes (multiples of {STEP})."
+    row = next((row for row in good if row["block_size"] == USUAL), good[0])
+    waste = "n/a" if row["waste_pct"] is None else f"{row['waste_pct']:.1f} %"
+    own = "vLLM's own choice, and " if row["block_size"] == USUAL else ""
+    least = (
+        "the smallest that vLLM's kernels take"
+        if row["block_size"] == STEP
+        else "no smaller one does as well"
+    )
+    return f"Run {row['block_size']}: {own}{least}, so it wastes least at block ends ({waste})."
+
+
+def text(found: dict[str, Any], *, ascii: bool = False) -> str:
+    """The table, a picture of what each size loses, and what was measured of kernels."""
+    gpus = several(found["tensor_parallel"], found["gpu"])
+    rows, columns = found["rows"], [known["column"] for known in found["kernels"]]
+    lines = [
+        f"{found['trace']}: {found['model']} on {gpus}, {found['label']}",
+        "",
+        " " * len(HEAD) + "  attention, longer than at its best",
+        HEAD + "".join(f"{column:>{COLUMN}}" for column in columns),
+        *map(_line, rows),
+        f"* no size for vLLM, whose FlashAttention and Triton kernels take multiples of {STEP} tokens",
+        "",
+        *_picture(rows, "=-" if ascii else "▇░"),
+        "",
+    ]
     for known in found["kernels"]:
         times = ", ".join(f"{size}: {ms:g} ms" for size, ms in known["ms"].items())
-        lines += wrap(f"measured by others: {known['kernel']}: {times} ({known['source']})", 100)
-    return "\n".join([*lines, "", *wrap(found["verdict"], 100)])
+        lines.append(f"{known['column']}, measured by others: {known['kernel']}: {times} ({known['source']})")
+    return "\n".join([*lines, "", found["verdict"]])
 
 
-def _bar(glyph: str, share: float) -> str:
-    return f"{glyph * round(BAR * share):<{BAR}}"
+def _picture(rows: Sequence[Row], glyphs: str) -> list[str]:
+    """Tokens/s lost against the best size, and memory lost at block ends: bars of one scale."""
+    best = max(row["output_tokens_per_s"] for row in rows) or 1.0
+    losses = [(100 * (1 - row["output_tokens_per_s"] / best), row["waste_pct"] or 0.0) for row in rows]
+    most = max(max(pair) for pair in losses) or 1.0
+    lines = [f"{'':>5}  {'tokens/s lost':<{BAR + 8}}memory lost inside blocks"]
+    for row, pair in zip(rows, losses, strict=True):
+        bars = [
+            f"{glyph * round(BAR * loss / most)} {loss:.1f}%"
+            for glyph, loss in zip(glyphs, pair, strict=True)
+        ]
+        lines.append(f"{row['block_size']:>5}  {bars[0].strip():<{BAR + 8}}{bars[1].strip()}")
+    return lines
 
 
 def _line(row: Row) -> str:
     waste = "n/a" if row["waste_pct"] is None else f"{row['waste_pct']:.1f}%"
     hits = "n/a" if row["prefix_hit_rate"] is None else f"{row['prefix_hit_rate']:.0%}"
-    kernels = " ".join("n/a" if p is None else f"+{p:.0f}%" for p in row["kernel_penalty_pct"])
+    kernels = "".join(f"{'n/a' if p is None else f'+{p:.0f}%':>{COLUMN}}" for p in row["kernel_penalty_pct"])
     return (
-        f"{row['block_size']:>5}{waste:>8}{row['table_bytes']:>7,} B{row['fits_mean']:>6,}"
-        f"{row['batch_mean']:>8.1f}{row['output_tokens_per_s']:>10,.0f}{hits:>7}  {kernels}"
+        f"{row['block_size']:>5}{' ' if row['in_vllm'] else '*'}{waste:>8}{row['table_bytes']:>7,} B"
+        f"{row['fits_mean']:>6,}{row['batch_mean']:>8.1f}{row['output_tokens_per_s']:>10,.0f}{hits:>7}{kernels}"
     )

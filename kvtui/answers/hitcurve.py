@@ -25,14 +25,20 @@ class HitCurve:
     unit: int  # tokens
     distance: Ints
     units: int  # different ones
+    tokens: Ints  # of the prompt, in each of the units asked for
+    prompts: int  # tokens of all prompts, those without a unit included
 
     def rate(self, size: int) -> float:
         """Share of the units found in a cache of `size` units, where a hit needs its whole prefix."""
         return float((self.distance < size).mean()) if len(self.distance) else 0.0
 
+    def found(self, size: int) -> float:
+        """Share of the prompt tokens found in a cache of `size` units, where a hit needs its whole prefix."""
+        return float(self.tokens[self.distance < size].sum()) / self.prompts if self.prompts else 0.0
+
     @property
     def ceiling(self) -> float:
-        """The same with room for everything."""
+        """Share of the units found with room for everything."""
         return self.rate(NEVER)
 
 
@@ -51,9 +57,16 @@ def hit_curve(workload: Workload, *, last: float = 1.0) -> HitCurve:
     widest = _running_maximum(distance, request)
     # Generated tokens that the trace names are there to be found, but nobody looks for them while they come.
     place = np.arange(len(chain)) - np.repeat(start[:-1], lengths)
-    asked = place * workload.unit < np.repeat(workload.prompt, lengths)
-    first = start[round(len(lengths) * (1 - last))]
-    return HitCurve(workload.unit, widest[first:][asked[first:]], len(np.unique(chain)))
+    left = np.repeat(workload.prompt, lengths) - place * workload.unit
+    warm = round(len(lengths) * (1 - last))
+    counted = (left > 0) & (np.arange(len(chain)) >= start[warm])
+    return HitCurve(
+        workload.unit,
+        widest[counted],
+        len(np.unique(chain)),
+        np.minimum(left[counted], workload.unit),
+        int(workload.prompt[warm:].sum()),
+    )
 
 
 def stack_distances(ids: Ints) -> Ints:

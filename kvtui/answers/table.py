@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from textwrap import wrap
 from typing import Any
+
+from kvtui.hardware.names import several
 
 Lane = dict[str, Any]
 Row = tuple[str, Callable[[Lane], str]]
+EACH = "  on each GPU"  # of several that a model is split over
 GIB = 2**30
 MIB = 2**20
 
@@ -22,7 +24,7 @@ ROWS: tuple[Row | None, ...] = (
     None,
     ("block size", lambda x: f"{x['kv']['block_size']:,} tokens"),
     ("KV pool", lambda x: f"{x['kv']['pool_tokens']:,} slots"),
-    ("", lambda x: f"{x['kv']['pool_bytes'] / GIB:.2f} GiB"),
+    (EACH, lambda x: f"{x['kv']['pool_bytes'] / GIB:.2f} GiB"),
     ("  stored", lambda x: _share(x, "token_states_pct")),
     ("  held for later", lambda x: _share(x, "reserved_pct")),
     ("  never used", lambda x: _share(x, "internal_pct")),
@@ -76,19 +78,21 @@ def table(report: dict[str, Any]) -> str:
     """The report of a run as plain text."""
     lanes: Sequence[Lane] = report["lanes"]
     lines = [*_head(report), "", " " * WIDTH + "".join(f"{x['name']:>{COLUMN}}" for x in lanes)]
-    lines += [_row(row, lanes) for row in ROWS]
+    split = report["config"]["tensor_parallel"] > 1
+    lines += [_row(row, lanes, split=split) for row in ROWS]
     if any(_measured(x) for x in lanes):
-        lines += ["", *(_row(row, lanes) for row in DEVICE_ROWS)]
+        lines += ["", *(_row(row, lanes, split=split) for row in DEVICE_ROWS)]
     lines += ["", report["verdict"], *_remarks(report)]
     if "article" in report:
         lines += ["", *_article(report["article"])]
     return "\n".join(lines)
 
 
-def _row(row: Row | None, lanes: Sequence[Lane]) -> str:
+def _row(row: Row | None, lanes: Sequence[Lane], *, split: bool) -> str:
     if row is None:
         return ""
     label, figure = row
+    label = "" if label == EACH and not split else label
     return f"{label:<{WIDTH}}" + "".join(f"{figure(x):>{COLUMN}}" for x in lanes)
 
 
@@ -107,14 +111,12 @@ def _article(static: dict[str, Any]) -> list[str]:
         median, least, most = (static[name][key] for key in ("median", "least", "most"))
         lines.append(f"  {name:<12} {median:g} fit at once at full length ({least} to {most})")
     lines.append(f"  ratio        {static['ratio']:.1f}x")
-    return [*lines, "", *wrap(static["explanation"], 100)]
+    return [*lines, "", static["explanation"]]
 
 
 def _head(report: dict[str, Any]) -> list[str]:
     trace, config = report["trace"], report["config"]
-    gpu = (
-        config["gpu"] if config["tensor_parallel"] == 1 else f"{config['tensor_parallel']} x {config['gpu']}"
-    )
+    gpu = several(config["tensor_parallel"], config["gpu"])
     if config["time"] == "measured":
         gemm = all(x["backend"].get("gemm") for x in report["lanes"])
         gpu = config["device"] if gemm else f"{config['device']} (attention and copies only)"

@@ -1,8 +1,8 @@
 """Prefix hits by cache size, and with a second tier in host memory: one pass over a trace, beside real runs.
 
-Derived figures are shares of the units that the trace names, in a least recently used cache with the pool to
-itself, and in one as large as pool and host memory together (what leaves the GPU goes to the host). The runs
-beside them are step-exact, with running requests in the same pool; theirs are shares of all prompt tokens.
+Figures are shares of all prompt tokens. Derived ones are of a least recently used cache with the pool to
+itself, and of one as large as pool and host memory together (what leaves the GPU goes to the host), in units
+that the trace names. The runs beside them are step-exact, with running requests in the same pool.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from typing import Any
 from kvtui.answers.hitcurve import HitCurve, hit_curve, sizes_for
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
+from kvtui.hardware.kvtypes import token_bytes
+from kvtui.hardware.names import several
+from kvtui.traces.info import hit_rate_ceiling
 
 GIB = 1 << 30
 BAR = 40  # cells
@@ -25,25 +28,29 @@ def hits(
 ) -> dict[str, Any]:
     """Hit rates by size, of the GPU's own pool and of a host tier behind it. Raises ConfigError for a trace
     that does not say which prefixes are the same."""
-    experiment = replace(experiment, lanes=(LaneSpec("paged", block_size=experiment.block_size),))
+    kv_dtype = experiment.lanes[-1].kv_dtype
+    lane = LaneSpec("paged", block_size=experiment.block_size, kv_dtype=kv_dtype)
+    experiment = replace(experiment, lanes=(lane,))
     curve = hit_curve(experiment.workload)
-    token = experiment.model.kv_bytes_per_token(tp=experiment.tp)
+    token = token_bytes(experiment.model, kv_dtype, tp=experiment.tp)
     pool = experiment.pool_slots(experiment.lanes[0])
     host = int(host_gib * GIB) // token
-    both = curve.rate((pool + host) // curve.unit)
+    both = curve.found((pool + host) // curve.unit)
     return {
         "trace": experiment.trace_name,
         "model": experiment.model.id,
         "gpu": experiment.gpu.id,
+        "tensor_parallel": experiment.tp,
+        "kv_dtype": kv_dtype,
         "unit_tokens": curve.unit,
         "curve": [_point(curve, size, token) for size in sizes_for(curve)],
-        "ceiling": round(curve.ceiling, 6),
+        "ceiling": round(hit_rate_ceiling(experiment.workload) or 0.0, 6),
         "tiers": {
             "gpu_tokens": pool,
-            "gpu_hit_rate": round(curve.rate(pool // curve.unit), 6),
+            "gpu_hit_rate": round(curve.found(pool // curve.unit), 6),
             "host_gib": host_gib,
             "host_tokens": host,
-            "host_hit_rate": round(both - curve.rate(pool // curve.unit), 6),
+            "host_hit_rate": round(both - curve.found(pool // curve.unit), 6),
             "label": "derived",
         },
         "runs": _runs(experiment, pool, told),
@@ -56,7 +63,7 @@ def _point(curve: HitCurve, size: int, token: int) -> dict[str, Any]:
         "units": size,
         "tokens": tokens,
         "gib": round(tokens * token / GIB, 3),
-        "hit_rate": round(curve.rate(size), 6),
+        "hit_rate": round(curve.found(size), 6),
         "label": "derived",
     }
 
@@ -64,9 +71,14 @@ def _point(curve: HitCurve, size: int, token: int) -> dict[str, Any]:
 def _runs(experiment: Experiment, pool: int, told: Callable[[str, int], None]) -> list[dict[str, Any]]:
     """Runs step for step with the pool there is, with less and with more."""
     least = int((experiment.workload.prompt + experiment.workload.output).max(initial=1)) + 64
+    lane_bytes, given_bytes = (
+        token_bytes(experiment.model, kind, tp=experiment.tp)
+        for kind in (experiment.lanes[0].kv_dtype, "auto")
+    )
     runs = []
     for slots in sorted({max(pool // 4, least), max(pool, least), 4 * pool})[:RUNS]:
-        (lane,) = replace(experiment, slots=slots).build(watched=False)
+        given = -(-slots * lane_bytes // given_bytes)  # a pool is given in slots of 16 bits
+        (lane,) = replace(experiment, slots=given).build(watched=False)
         lane.run()
         prefix = lane.engine.scheduler.prefix
         rate = round(prefix.hits / prefix.queries, 6) if prefix.queries else None
@@ -75,15 +87,16 @@ def _runs(experiment: Experiment, pool: int, told: Callable[[str, int], None]) -
     return runs
 
 
-def text(found: dict[str, Any]) -> str:
+def text(found: dict[str, Any], *, ascii: bool = False) -> str:
     """A picture of the curve, the tiers, and the runs."""
+    gpus = several(found["tensor_parallel"], found["gpu"])
     lines = [
-        f"{found['trace']}: {found['model']} on {found['gpu']}, units of {found['unit_tokens']} tokens",
+        f"{found['trace']}: {found['model']} on {gpus}, units of {found['unit_tokens']} tokens",
         "",
     ]
     lines += [f"{'GiB':>9}{'tokens':>13}{'hits':>8}   of a cache that has the memory to itself"]
     for point in found["curve"]:
-        bar = "▇" * round(BAR * point["hit_rate"])
+        bar = ("=" if ascii else "▇") * round(BAR * point["hit_rate"])
         lines.append(f"{point['gib']:>9,.2f}{point['tokens']:>13,}{point['hit_rate']:>8.1%}   {bar}".rstrip())
     tiers = found["tiers"]
     lines += [

@@ -26,7 +26,7 @@ PLAIN_S = 2.0  # between two lines
 SCREEN_S = 0.5
 
 
-@click.command()
+@click.command(short_help="Watch running servers: vLLM, SGLang and others.")
 @click.argument("urls", nargs=-1, metavar="URL...")
 @click.option("--plain", is_flag=True, help="No screen: a line a server every interval.")
 @click.option("--once", is_flag=True, help="Look once and end.")

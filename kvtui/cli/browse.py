@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(
+    context_settings={"ignore_unknown_options": True}, short_help="Look through traces and open one."
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[FOLDER] [RUN OPTIONS]...")
 def browse(words: tuple[str, ...]) -> int:
     """Look through the traces of FOLDER and the bundled ones: arrivals, lengths, prefix reuse; run one.

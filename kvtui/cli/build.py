@@ -15,7 +15,7 @@ from kvtui.comparison.layers import slot_share
 from kvtui.errors import ConfigError
 from kvtui.hardware import serverlog
 from kvtui.hardware.catalogue import ModelSpec
-from kvtui.hardware.kvtypes import token_bytes
+from kvtui.hardware.kvtypes import kv_type, token_bytes
 from kvtui.hardware.names import gpu_named, model_named
 from kvtui.serving.rules import NEWEST
 from kvtui.traces import load
@@ -40,7 +40,11 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
     if blocks is not None and blocks < 1:
         raise ConfigError(f"a pool of {blocks} blocks holds nothing", hint="give --blocks at least 1")
     model = model_named(options["model"] or DEFAULT_MODEL)
-    lanes = lanes_of(options["lanes"], block_size, backend=options.get("backend", "simulated"))
+    kv_dtype = kv_type(options.get("kv_dtype", "auto"))
+    default = LaneSpec(
+        "", block_size=block_size, backend=options.get("backend", "simulated"), kv_dtype=kv_dtype
+    )
+    lanes = lanes_of(options["lanes"], default)
     slots, log = None if blocks is None else blocks * block_size, options["from_log"]
     if log is not None:
         if slots is not None:
@@ -108,11 +112,10 @@ def _shares(text: str) -> tuple[float, ...]:
         raise ConfigError(f"--acceptance {text}: shares from 0 to 1, such as 0.8,0.6,0.4") from None
 
 
-def lanes_of(texts: tuple[str, ...], block_size: int, *, backend: str = "simulated") -> tuple[LaneSpec, ...]:
-    """Lanes as asked for; `block_size` and `backend` where a lane does not say its own."""
+def lanes_of(texts: tuple[str, ...], default: LaneSpec) -> tuple[LaneSpec, ...]:
+    """Lanes as asked for; where a lane does not say something it is as in `default`."""
     if len(texts) > MAX_LANES:
         raise ConfigError(f"{len(texts)} lanes are more than the {MAX_LANES} that fit side by side")
-    default = LaneSpec("", block_size=block_size, backend=backend)
     specs = tuple(LaneSpec.parse(text, default=default) for text in texts)
     return specs or tuple(replace(default, manager=lane.manager) for lane in DEFAULT_LANES)
 

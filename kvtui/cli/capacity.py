@@ -7,21 +7,26 @@ from typing import Any
 
 import click
 
+from kvtui.cli.printing import say
 from kvtui.cli.types import Positive
 
 GIB = 2**30
 
 
-@click.command()
+@click.command(short_help="The KV pool of a GPU and the requests it holds.")
 @click.argument("trace", required=False)
-@click.option("--model", default=None, metavar="ID", help="Model of the catalogue, or its config.json.")
-@click.option("--gpu", default=None, metavar="ID", help="GPU of the catalogue.")
+@click.option(
+    "--model", default=None, metavar="ID", help="Model of the catalogue (llama-3.1-8b), or its config.json."
+)
+@click.option("--gpu", default=None, metavar="ID", help="GPU of the catalogue (a10g).")
 @click.option("--tp", default=1, show_default=True, type=click.IntRange(1), help="GPUs that share the model.")
 @click.option("--gpu-memory-utilization", "utilization", type=float, help="Share of the GPU; vLLM's default.")
 @click.option("--block-size", default=16, show_default=True, type=click.IntRange(1), help="Tokens a block.")
 @click.option("--dtype", metavar="TYPE", help="Store the weights as this type.")
 @click.option(
     "--kv-dtype",
+    "--kv-cache-dtype",
+    "kv_dtype",
     default="auto",
     show_default=True,
     metavar="TYPE",
@@ -46,7 +51,7 @@ def capacity(as_json: bool, **options: Any) -> None:
     from kvtui.answers.capacity import capacity as answer
 
     report = answer(question_of(options), lengths=options["lengths"], trace=_lengths(options["trace"]))
-    click.echo(json.dumps(report, indent=2) if as_json else render(report))
+    click.echo(json.dumps(report, indent=2)) if as_json else say(render(report))
 
 
 def question_of(options: dict[str, Any]) -> Any:
@@ -96,11 +101,10 @@ def _lengths(source: str | None) -> dict[str, int] | None:
 def render(report: dict[str, Any]) -> str:
     """The report as text."""
     pool, kv, model = report["pool"], report["kv"], report["model"]
-    gpus = (
-        report["gpu"]["name"]
-        if report["tensor_parallel"] == 1
-        else (f"{report['tensor_parallel']} x {report['gpu']['name']}")
-    )
+    from kvtui.hardware.names import several
+
+    gpus = several(report["tensor_parallel"], report["gpu"]["name"])
+    each = "" if report["tensor_parallel"] == 1 else " on each GPU"
     lines = [f"{model['id']} ({model['dtype']}) on {gpus}, vLLM {report['vllm']}", ""]
     lines += [f"  {t['name']:<28}{t['bytes'] / GIB:>+10.2f} GiB  {t['how']}" for t in pool["terms"]]
     lines += [f"  log: {line}" for line in pool["log_lines"]]
@@ -109,7 +113,7 @@ def render(report: dict[str, Any]) -> str:
         f"  {'KV pool of each GPU':<28}{pool['bytes'] / GIB:>10.2f} GiB{bound}, {pool['label']}",
         *(f"  left out: {text}" for text in pool["left_out"]),
         "",
-        f"  {kv['bytes_per_token']:,} bytes a token ({kv['dtype']}), {kv['block_size']} tokens a block",
+        f"  {kv['bytes_per_token']:,} bytes a token{each} ({kv['dtype']}), {kv['block_size']} tokens a block",
         f"  {pool['num_gpu_blocks']:,} blocks, all but one usable: {pool['tokens']:,} tokens",
         "",
         f"  {'requests of':<20}{'fit':>8}{'running':>9}{'each token':>13}{'tokens/s':>11}{'$ a million':>13}",

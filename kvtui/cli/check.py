@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 OWN = ("headless", "as_json", "record", "force")  # which here would mean something else, or nothing
 
 
-@click.command(params=[param for param in run.params if param.name not in OWN])
+@click.command(
+    params=[param for param in run.params if param.name not in OWN],
+    short_help="How far off a run is from what a server recorded.",
+)
 @click.option(
     "--measured",
     required=True,

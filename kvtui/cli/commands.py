@@ -10,13 +10,18 @@ import click
 
 from kvtui.cli.traceoptions import trace_options
 
+CEILING = (
+    "hit ceiling: share of prompt tokens that a prefix cache without limit would have; n/a where the trace "
+    "does not say which prompts begin alike"
+)
+
 
 @click.group()
 def trace() -> None:
     """Look at request traces, convert and make them."""
 
 
-@trace.command("info")
+@trace.command("info", short_help="What a trace holds, and what was assumed to read it.")
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 @trace_options
@@ -50,6 +55,8 @@ def workloads(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
+    from kvtui.cli.printing import say
+
     click.echo("name           requests  span s  prompt mean/p99  output mean/p99  hit ceiling")
     for name, facts in rows.items():
         prompt, output, ceiling = facts["prompt"], facts["output"], facts["hit_rate_ceiling"]
@@ -59,6 +66,7 @@ def workloads(as_json: bool) -> None:
             f"{name:<14} {facts['requests']:>8,}  {span:>6,.0f}  {lengths[0]:>15}  {lengths[1]:>15}"
             f"  {share:>11}\n{'':14} {facts['about']}"
         )
+    say(CEILING)
 
 
 @click.command()
@@ -69,11 +77,13 @@ def models() -> None:
     kvtui models
     """
     from kvtui.hardware.catalogue import models as known
+    from kvtui.hardware.catalogue import origins
 
     click.echo(f"{'id':<24}{'parameters':>12}{'KV a token':>14}{'longest':>12}  figures from")
     for m in known():
         kib = f"{m.kv_bytes_per_token() / 1024:,.1f} KiB"
         click.echo(f"{m.id:<24}{m.params_total / 1e9:>10,.1f} B{kib:>14}{m.max_positions:>12,}  {m.verified}")
+    click.echo("\n" + "\n".join(f"{word}: {what}" for word, what in origins("models").items()))
 
 
 @click.command()
@@ -84,15 +94,17 @@ def gpus() -> None:
     kvtui gpus
     """
     from kvtui.hardware.catalogue import gpus as known
+    from kvtui.hardware.catalogue import origins
 
     click.echo(f"{'id':<16}{'name':<28}{'memory':>10}{'bandwidth':>14}{'16-bit':>14}  figures from")
     for g in known():
         memory, speed = f"{g.memory_bytes / 2**30:.1f} GiB", f"{g.bandwidth / 1e9:,.0f} GB/s"
         flops = f"{g.bf16_flops / 1e12:,.0f} TFLOP/s"
         click.echo(f"{g.id:<16}{g.name:<28}{memory:>10}{speed:>14}{flops:>14}  {g.verified}")
+    click.echo("\n" + "\n".join(f"{word}: {what}" for word, what in origins("gpus").items()))
 
 
-@click.command()
+@click.command(short_help="The decisions for a recorded case, as JSON Lines.")
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("trace_file", metavar="TRACE", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A new .jsonl[.gz]")

@@ -21,7 +21,7 @@ SIMULATED_SPEED, CPU_SPEED = 4.0, 1.0
 GPU_SPEED = 0.5  # is quicker than the eye otherwise
 
 
-@click.command()
+@click.command(short_help="What this machine can, real tensors where PyTorch is.")
 @click.option(
     "--backend",
     type=click.Choice(["auto", "torch", "simulated"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="What this terminal can do, and what kvtui will use.")
 def doctor() -> None:
     """Say what this terminal can do (colours, characters, size, link) and what kvtui will use.
 

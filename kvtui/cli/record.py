@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kvtui.live.traffic.proxy import Proxy
 
 
-@click.command()
+@click.command(short_help="Pass traffic on to a server and write it as a trace.")
 @click.option("--upstream", required=True, metavar="URL", help="The server that answers.")
 @click.option("--listen", default="127.0.0.1:8100", show_default=True, metavar="HOST:PORT", help="Where to.")
 @click.option(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kvtui.recording import Recording
 
 
-@click.command()
+@click.command(short_help="Show a recording, back and forth in time.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--headless", is_flag=True, help="No screen: print the comparison as a table.")
 @click.option("--json", "as_json", is_flag=True, help="With --headless: print it as JSON.")

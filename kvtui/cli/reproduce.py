@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="Published figures run again, theirs beside ours.")
 @click.argument("name", required=False, metavar="[NAME]")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON list.")
 @click.option("--markdown", is_flag=True, help="Print them as a Markdown table.")

@@ -12,6 +12,7 @@ import click
 from kvtui.cli.device import device_options
 from kvtui.cli.exportoptions import export_options
 from kvtui.cli.lookoptions import look_options, looking
+from kvtui.cli.printing import say
 from kvtui.cli.traceoptions import trace_options
 from kvtui.cli.types import Positive
 
@@ -26,7 +27,7 @@ DEFAULT_SPEED = 4.0  # virtual seconds a second on screen
 NO_TERMINAL = "no full screen here ({}): the summary instead"
 
 
-@click.command()
+@click.command(short_help="Replay a trace on lanes side by side (the default).")
 @click.argument("trace", default="chat", metavar="[TRACE]")
 @click.option("--headless", is_flag=True, help="No screen: print the comparison as a table.")
 @click.option("--plain", is_flag=True, help="No screen: a line of text every few seconds of the run.")
@@ -64,6 +65,14 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     help="Whose step times: vllm, vllm-2023, trtllm, sglang, or a file of kvtui steptime --fit.",
 )
 @click.option("--blocks", type=int, metavar="N", help="Pool of N blocks, whatever the GPU.")
+@click.option(
+    "--kv-dtype",
+    "--kv-cache-dtype",
+    "kv_dtype",
+    default="auto",
+    metavar="TYPE",
+    help="How all lanes store KV that do not say so: auto (16 bits), fp8, ...",
+)
 @click.option("--price", type=Positive(most=1e6, zero=True), metavar="USD", help="Of one GPU for an hour.")
 @click.option("--from-log", metavar="FILE", help="Pool of the size that this server's log says it has.")
 @click.option(
@@ -251,7 +260,7 @@ def headless(
 
         for path in exports:
             export(exhibit_of_run(experiment, lanes, report), path, force=True)
-    print(json.dumps(report, indent=2) if as_json else table(report))
+    print(json.dumps(report, indent=2)) if as_json else say(table(report))
     finish(experiment)
     return 130 if interrupted else outcome(lanes)
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 
-@click.command()
+@click.command(short_help="Predicted against measured step times; calibration.")
 @click.option("--check", "checked", metavar="TABLE.csv", help="Compare predictions with this table.")
 @click.option("--fit", "fitted", metavar="TABLE.csv", help="Calibrate to whole steps and benchmarks in it.")
 @click.option(

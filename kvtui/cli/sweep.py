@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from kvtui.cli.printing import say
 from kvtui.cli.types import Positive
 
 AXES = {
@@ -34,7 +35,7 @@ def _axes(command: Any) -> Any:
     return command
 
 
-@click.command()
+@click.command(short_help="Many settings compared, and which of them to take.")
 @click.argument("trace", default="chat")
 @_axes
 @click.option("--grid", metavar="FILE.toml", help="Axes and [slo] out of a file; options go before it.")
@@ -88,7 +89,7 @@ def sweep(as_json: bool, **options: Any) -> int:
     found = advice.answer(results, attainment=options["attainment"], load_rps=options["load_rps"])
     if page:
         page.write_text(html.page(found), "utf-8")
-    click.echo(json.dumps(advice.report(found), indent=2) if as_json else table(found))
+    click.echo(json.dumps(advice.report(found), indent=2)) if as_json else say(table(found))
     if interrupted:
         return 130
     return 0 if found.best else 2

@@ -18,12 +18,13 @@ def explain(topic: str | None) -> None:
     """
     from difflib import get_close_matches
 
+    from kvtui.cli.printing import paragraphs, say, width
     from kvtui.errors import ConfigError
 
     found = topics()
     if topic is None:
-        width = max(map(len, found))
-        click.echo("\n".join(f"{name:<{width}}  {about}" for name, (about, _) in found.items()))
+        longest = max(map(len, found))
+        click.echo("\n".join(f"{name:<{longest}}  {about}" for name, (about, _) in found.items()))
         return
     name = topic.lower().replace("_", "-").replace(" ", "-")
     if name not in found:
@@ -31,7 +32,7 @@ def explain(topic: str | None) -> None:
         hint = f"did you mean {close[0]}?" if close else "kvtui help lists the topics"
         raise ConfigError(f"there is no topic '{topic}'.", hint=hint)
     about, text = found[name]
-    click.echo(f"{name}: {about}\n\n{text}")
+    say(f"{name}: {about}\n\n{text if width() is None else paragraphs(text)}")
 
 
 def topics() -> dict[str, tuple[str, str]]:

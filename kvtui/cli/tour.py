@@ -10,7 +10,7 @@ from kvtui.cli.lookoptions import look_options, looking
 from kvtui.errors import ConfigError
 
 
-@click.command()
+@click.command(short_help="What paged KV-cache memory does, scene by scene.")
 @look_options
 def tour(**options: Any) -> int:
     """Show what paged KV-cache memory does, scene by scene; each is a real run, stopped where it matters.

@@ -132,7 +132,8 @@ class Experiment:
         longest = int((self.workload.prompt + self.workload.output).max(initial=2))
         pool = min(map(self._longest, self.lanes))
         limits = {
-            max(1 << (longest - 1).bit_length(), 2): "the next power of two that holds the longest request",
+            max(1 << (longest - 1).bit_length(), 2): "the next power of two that holds the longest request, "
+            f"{longest:,} tokens",
             self.model.max_positions: f"all that {self.model.label} reads",
             max(pool, 2): "all that the pool holds",
         }

@@ -201,9 +201,20 @@ def _find(what: str, id: str, known: dict[str, _Spec]) -> _Spec:
     return found
 
 
+def origins(name: str) -> dict[str, str]:
+    """What `verified` can say of `models` or `gpus`, and what it means: where the figures are from."""
+    said: dict[str, str] = _file(name)["verified"]
+    return said
+
+
 def _rows(name: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads((_DATA / f"{name}.json").read_text("utf-8"))[name]
+    rows: list[dict[str, Any]] = _file(name)[name]
     return rows
+
+
+def _file(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((_DATA / f"{name}.json").read_text("utf-8"))
+    return data
 
 
 @cache

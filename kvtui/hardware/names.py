@@ -62,6 +62,11 @@ def gpu_named(name: str) -> GpuSpec:
     return catalogue.gpu(name)
 
 
+def several(count: int, gpu: str) -> str:
+    """So many of a GPU, in words: "4 x h100-sxm", or the name alone of one."""
+    return gpu if count == 1 else f"{count} x {gpu}"
+
+
 @cache
 def _models() -> dict[str, ModelSpec]:
     return {_plain(name): spec for spec in catalogue.models() for name in (spec.id, spec.name, *spec.aliases)}

@@ -10,7 +10,7 @@ from typing import Any
 from kvtui import __version__
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.hardware import money
-from kvtui.hardware.names import served_as
+from kvtui.hardware.names import served_as, several
 from kvtui.sweep.cell import Cell, Result, Slo
 from kvtui.sweep.grid import AXES
 
@@ -96,7 +96,7 @@ def price_of(cell: Cell, result: Result) -> float:
 
 def on_what(cell: Cell) -> str:
     """The GPUs of a cell."""
-    return cell.gpu if cell.tp == 1 else f"{cell.tp} x {cell.gpu}"
+    return several(cell.tp, cell.gpu)
 
 
 def vllm_flags(cell: Cell) -> str:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtui.answers.hitcurve import hit_curve
+from kvtui.answers.hitcurve import NEVER, hit_curve
 from kvtui.errors import ConfigError
+from kvtui.traces.info import hit_rate_ceiling
 from kvtui.traces.workload import Workload
 from tests.serving.build import workload
 
@@ -60,3 +61,18 @@ def test_one_pass_agrees_with_a_cache_of_any_size(paths: list[list[int]], size: 
 def test_a_trace_without_identity_has_no_curve() -> None:
     with pytest.raises(ConfigError, match="which prefixes"):
         hit_curve(workload([(0, 10, 1)]))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.lists(st.integers(0, 1), max_size=5), st.integers(1, 90)), min_size=1, max_size=12)
+)
+def test_with_room_for_everything_it_finds_what_the_ceiling_says(
+    requests: list[tuple[list[int], int]],
+) -> None:
+    """Of prompts that end inside a unit, that have no unit, or whose answers the trace names as well."""
+    chains = tree([path for path, _ in requests])
+    plain = workload([(i, prompt, 1) for i, (_, prompt) in enumerate(requests)])
+    flat = np.array([unit for chain in chains for unit in chain], np.int64)
+    made = replace(plain, unit=16, chain=flat, chain_start=np.cumsum([0, *map(len, chains)]))
+    assert hit_curve(made).found(NEVER) == pytest.approx(hit_rate_ceiling(made) or 0.0)
