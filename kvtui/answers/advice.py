@@ -28,8 +28,8 @@ Report = dict[str, Any]
 def advise(experiment: Experiment, *, told: Callable[[str, int], None] = lambda *_: None) -> dict[str, Any]:
     """Run the trace on contiguous memory, on paged memory, and on paged memory of FP8, as `kvtui run` does.
 
-    Where regions are larger than the longest request, once more on contiguous memory with regions of just
-    that, the best it can do without knowing answers. KV is stored as in the last lane of `experiment`.
+    Where nobody gave the maximum length, once more on contiguous memory with regions of the longest request,
+    the best it can do without knowing answers; that decides. KV is stored as in the last lane of `experiment`.
     Simulated; prices are the user's or examples of the catalogue.
     """
     workload, kv_dtype = experiment.workload, experiment.lanes[-1].kv_dtype
@@ -39,6 +39,8 @@ def advise(experiment: Experiment, *, told: Callable[[str, int], None] = lambda 
     reports = _reports(experiment, told)
     limit = experiment.length_limit
     longest = min(max(int((workload.prompt + workload.output).max(initial=2)), 2), limit)
+    if experiment.max_len is not None or workload.max_len is not None:
+        longest = limit  # a server was told it, whatever came
     tight = experiment if longest == limit else replace(experiment, lanes=(lanes[0],), max_len=longest)
     base = reports[0] if tight is experiment else _reports(tight, told, before=len(reports))[0]
     checks = [_lengths(workload), _concurrency(reports), _latency(reports), _sharing(workload, reports)]
@@ -51,11 +53,11 @@ def advise(experiment: Experiment, *, told: Callable[[str, int], None] = lambda 
         "kv_dtype": kv_dtype,
         "label": "simulated",
         "max_len": limit,
-        "longest": longest,
+        "regions": longest,
         "assumed": [text for text in experiment.assumptions if text.startswith("maximum length")],
         "checks": checks,
         "contiguous_is_as_good": as_good(base, reports[1]),
-        "gains": {"max_len": _gains(reports[0], reports[1]), "longest": _gains(base, reports[1])},
+        "gains": {"max_len": _gains(reports[0], reports[1]), "regions": _gains(base, reports[1])},
         "verdict": _verdict(checks, reports[0], base, reports[1], lengths=(limit, longest)),
     }
 

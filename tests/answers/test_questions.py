@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from kvtui.answers import advice, blocksizes, tiers
 from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError
 from kvtui.hardware import catalogue
 from kvtui.traces import load
@@ -59,6 +61,40 @@ def test_unpredictable_lengths_call_for_paging(name: str) -> None:
     assert found["verdict"].startswith("Adopt paging: 2.")
     assert found["checks"][0]["answer"] is True
     assert found["checks"][1]["answer"] is True
+
+
+def test_where_nobody_gave_the_maximum_length_the_longest_request_decides() -> None:
+    """Both ratios are told: with the regions of `kvtui run`, the next power of two, and with exact ones."""
+    requests = workload([(0, 800 + 50 * (i % 7), 1250) for i in range(80)])  # 2,350 tokens at most
+    found = advice.advise(experiment(requests, slots=16_000))
+    assert (found["max_len"], found["regions"]) == (4096, 2350)
+    assert found["gains"]["max_len"]["batch"] > 1.5 * found["gains"]["regions"]["batch"]
+    assert "regions of 2,350 tokens, the longest request" in found["verdict"]
+    assert "4,096" in found["verdict"]
+    assert "next power of two that holds the longest request, 2,350 tokens" in advice.text(found)
+    given = advice.advise(replace(experiment(requests, slots=16_000), max_len=4096))
+    assert given["regions"] == 4096
+    assert "the longest request" not in given["verdict"]
+
+
+def test_kv_types_and_prices_are_the_users() -> None:
+    asked = replace(bundled("chat"), price=2.0, tp=2, lanes=(LaneSpec("paged", kv_dtype="fp8"),))
+    found = advice.advise(asked)
+    assert found["kv_dtype"] == "fp8"
+    assert found["checks"][-1]["answer"] is None
+    assert "$2 a GPU hour, given" in found["checks"][4]["said"]
+    assert " on 2 x a10g, " in advice.text(found)
+
+
+def test_sizes_that_vllm_takes_are_told_and_one_is_recommended() -> None:
+    found = blocksizes.table(bundled("chat"), (8, 16, 256))
+    text = blocksizes.text(found)
+    assert "    8*" in text
+    assert "   16 " in text
+    assert "FA4, B200    CK, MI350" in text
+    assert "Run 16: vLLM's own choice" in found["verdict"]
+    assert blocksizes.text(found, ascii=True).isascii()
+    assert not text.isascii()
 
 
 def test_with_memory_to_spare_contiguous_is_as_good() -> None:

@@ -23,7 +23,7 @@ from tests.sweep.work import cell
         ("--kv-dtype", "zorb", 'unknown KV type "zorb"'),
         ("--kv-cache-dtype", "fp9", "did you mean fp8"),
         ("--manager", "paged;zorb", "there is no lane 'zorb'"),
-        ("--manager", "paged:16,32", "block_size is said twice, 16 and 32"),
+        ("--manager", "paged:16,32;", "block_size is said twice, 16 and 32"),
         ("--manager", "paged:32", "block_size is an axis"),
         ("--manager", "paged:backend=torch", "a sweep is simulated"),
         ("--engine", "zorb", 'unknown engine "zorb"'),
