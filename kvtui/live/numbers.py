@@ -32,4 +32,6 @@ def derived(value: float | None) -> Number:
 
 
 def _known(value: float | None, origin: Origin) -> Number:
-    return UNKNOWN if value is None or not math.isfinite(value) else Number(value, origin)
+    """Nothing that a server counts is below zero: such a figure is no figure."""
+    known = value is not None and math.isfinite(value) and value >= 0
+    return Number(value, origin) if known else UNKNOWN

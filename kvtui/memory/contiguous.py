@@ -86,11 +86,13 @@ class ContiguousMemoryManager(ByName):
             slots = request.prompt + request.output
         return min(slots, self.max_len)
 
-    need = region
+    def need(self, request: Request) -> int:
+        """Units that it gets: the placement may round a reservation up."""
+        return self.placement.taken(self.region(request))
 
     def fit(self, request: Request) -> int:
         """How many requests like this one the empty pool holds at their full length."""
-        size = self.placement.taken(self.region(request))
+        size = self.need(request)
         return sum(room // size for room in self._rooms)
 
     def can_hold(self, request: Request) -> bool:

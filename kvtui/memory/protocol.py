@@ -12,7 +12,8 @@ from kvtui.serving.request import Request
 
 
 class MemoryManager(Protocol):
-    """Memory of one lane. Calls that can fail return False and then have had no effect."""
+    """Memory of one lane. Calls that can fail return False and then have had no effect, but that what fell
+    out of a window is free by then (where memory is not `steady`)."""
 
     log: OpLog | None  # every change of state goes there, in order; None = nobody listens
     block_size: int  # slots a block (a unit of a region)
