@@ -29,8 +29,8 @@ def advise(experiment: Experiment, *, told: Callable[[str, int], None] = lambda 
     """Run the trace on contiguous memory, on paged memory, and on paged memory of FP8, as `kvtui run` does.
 
     Where nobody gave the maximum length, once more on contiguous memory with regions of the longest request,
-    the best it can do without knowing answers; that decides. KV is stored as in the last lane of `experiment`.
-    Simulated; prices are the user's or examples of the catalogue.
+    the best it can do without knowing answers; that decides. KV is stored as in the last lane of
+    `experiment`. Simulated; prices are the user's or examples of the catalogue.
     """
     workload, kv_dtype = experiment.workload, experiment.lanes[-1].kv_dtype
     lanes = [LaneSpec("contiguous", kv_dtype=kv_dtype), LaneSpec("paged", kv_dtype=kv_dtype)]
