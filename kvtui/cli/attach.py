@@ -50,7 +50,8 @@ SCREEN_S = 0.5
 def attach(urls: tuple[str, ...], **options: Any) -> int:
     """Watch servers through what they publish: vLLM, SGLang, llama.cpp, TensorRT-LLM, TGI, Ollama.
 
-    A bearer token is taken from the environment variable KVTUI_TOKEN. Nothing is changed on a server.
+    A bearer token in the environment variable KVTUI_TOKEN is sent to every server named here. Nothing is
+    changed on a server.
 
     \b
     kvtui attach http://localhost:8000
@@ -76,6 +77,8 @@ def _check(urls: tuple[str, ...], options: dict[str, Any]) -> None:
         raise click.UsageError("--json goes with --once or --plain")
     if bool(urls) == options["demo"]:
         raise click.UsageError("--demo needs no URL" if urls else "which server? give its URL, or --demo")
+    if options["once"] and options["record"] is not None:
+        raise click.UsageError("--once looks once: --record goes with the screen or with --plain")
     if options["force"] and options["record"] is None:
         raise click.UsageError("--force goes with --record")
     if options["replay"] and not options["events"]:

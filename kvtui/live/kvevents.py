@@ -52,7 +52,6 @@ Change = Stored | Removed | Cleared
 class Batch(NamedTuple):
     time_s: float  # by the server's clock
     changes: tuple[Change, ...]  # in GPU memory only
-    rank: int = 0
 
 
 def unpack(payload: bytes) -> Batch:
@@ -70,8 +69,7 @@ def batch_of(value: object) -> Batch:
     if not isinstance(value, list) or len(value) < 2 or not isinstance(value[1], list):
         raise ValueError("not a batch of KV events")
     try:
-        rank = value[2] if len(value) > 2 and isinstance(value[2], int) else 0
-        return Batch(float(value[0]), tuple(_changes(value[1])), rank)
+        return Batch(float(value[0]), tuple(_changes(value[1])))
     except (TypeError, KeyError) as error:
         raise ValueError(f"not a batch of KV events: {error}") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 
 from tests.cli.run import KVTUI, complaint, kvtui
 from tests.live.fake import Answers, vllm_page
@@ -56,3 +57,9 @@ def test_a_stranger_is_told_apart(server: Answers) -> None:
     words = complaint("attach", server.url, "--once", KVTUI_TOKEN="hello")
     assert "publishes nothing that vLLM, SGLang" in words
     assert "hello" not in words
+
+
+def test_looking_once_is_not_recorded(server: Answers, tmp_path: Path) -> None:
+    words = complaint("attach", server.url, "--once", "--record", str(tmp_path / "server.kvtui"))
+    assert "--once looks once" in words
+    assert not list(tmp_path.iterdir())
