@@ -14,12 +14,13 @@ SCHEMA = 1
 
 
 def as_csv(exhibit: Exhibit) -> str:
-    """A row for each request of each lane, unknown times left empty."""
+    """A row for each request of each lane, unknown times left empty; in the last column how many events of
+    the lane's beginning are no longer known, and with them requests."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(("lane", *RequestRow._fields))
+    writer.writerow(("lane", *RequestRow._fields, "events_forgotten"))
     for lane in exhibit.lanes:
-        writer.writerows((lane.info.name, *row) for row in request_rows(lane))
+        writer.writerows((lane.info.name, *row, lane.forgotten) for row in request_rows(lane))
     return stream.getvalue()
 
 

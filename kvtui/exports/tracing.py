@@ -34,6 +34,8 @@ def as_trace(exhibit: Exhibit) -> str:
         name = f"{lane.info.title}, {lane.info.subtitle} ({lane.info.label})"
         entries.append(_named("process_name", pid, 0, name))
         entries.append(_named("thread_name", pid, 1, "steps"))
+        if lane.forgotten:
+            entries.append(_beginning(lane, pid))
         entries += _steps(lane, pid)
         entries += _requests(lane, pid)
     about = {"trace": exhibit.heading.trace, "model": exhibit.heading.model, "gpu": exhibit.heading.gpu}
@@ -42,6 +44,20 @@ def as_trace(exhibit: Exhibit) -> str:
 
 def _named(what: str, pid: int, tid: int, name: str) -> Entry:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def _beginning(lane: LaneExhibit, pid: int) -> Entry:
+    """Says over all of the process what it does not tell."""
+    known = next(iter(lane.chronicle.story(as_of(lane.frame))), None)
+    return {
+        "ph": "i",
+        "s": "p",
+        "name": f"the first {lane.forgotten:,} events are no longer known",
+        "pid": pid,
+        "tid": 1,
+        "ts": 0.0 if known is None else known.time_s * US_PER_S,
+        "args": {"events forgotten": lane.forgotten},
+    }
 
 
 def _steps(lane: LaneExhibit, pid: int) -> Iterator[Entry]:

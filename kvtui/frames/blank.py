@@ -1,4 +1,4 @@
-"""The picture of a lane before there is one: memory that nobody has used, and nothing counted."""
+"""The picture of a lane before there is one: empty memory, and figures that nobody knows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import numpy as np
 from kvtui.frames.frame import Cells, Counters, Frame, LaneInfo, Percentiles, Split
 
 _NOTHING: Final = Percentiles(None, None, None, None, 0)
-_FREE: Final = Split(stored=0, reserved=0, internal=0, external=0, tail=0, cached=0, free=100)
+_UNKNOWN: Any = (None,) * len(Split._fields)
 
 
 @lru_cache(maxsize=8)
 def blank(info: LaneInfo) -> Frame:
     """The very same frame each time, as frames are compared by identity."""
-    counts: dict[str, Any] = dict.fromkeys((field.name for field in fields(Counters)), 0)
-    counts |= {"split": _FREE, "split_mean": _FREE, "ttft": _NOTHING, "tpot": _NOTHING, "e2e": _NOTHING}
+    counts: dict[str, Any] = dict.fromkeys(field.name for field in fields(Counters))
+    counts |= dict.fromkeys(("split", "split_mean"), Split(*_UNKNOWN))
+    counts |= dict.fromkeys(("ttft", "tpot", "e2e"), _NOTHING)
     cells = Cells(
         np.zeros(info.blocks, np.uint8),
         np.full(info.blocks, -1, np.int32),

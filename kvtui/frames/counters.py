@@ -59,6 +59,7 @@ class CounterReader:
             accepted_draft_tokens=scheduler.spec.num_accepted_tokens,
             saved=self._saved_now(),
             saved_mean=saved(meter.held, meter.twice),
+            reusable_evictions=engine.manager.forgotten,
             **moved(engine.manager),
         )
 

@@ -150,6 +150,7 @@ class Counters:
     same_step_hit_tokens: int = 0  # of the hits, those in blocks computed in the same step
     draft_tokens: int = 0  # speculative decoding: verified, and of these the right ones
     accepted_draft_tokens: int = 0
+    reusable_evictions: int = 0  # of the evicted blocks, those with content that others could have met
 
 
 @dataclass(frozen=True, slots=True)

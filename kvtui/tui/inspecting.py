@@ -62,18 +62,14 @@ class Inspecting(Screen[None], inherit_bindings=False):
         self.rearrange()
 
     def _candidates(self, scene: Scene) -> list[int]:
-        """The requests that the keys go through: those of the panel in sight, else all that live here."""
+        """The requests that the keys go through: all that live in the chosen lane, those of the panel in
+        sight first; where nobody lives, those that the log tells of."""
         lane = self.stage.target
         frame = scene.frames[lane]
         running, waiting = ([row.request for row in rows] for rows in (frame.running, frame.waiting))
-        match self.panel_in_sight:
-            case "events":
-                logged = (event.request for at, event in newest(scene) if at == lane)
-                return [*dict.fromkeys(request for request in logged if request >= 0)]
-            case "waiting":
-                return waiting + running
-            case _:
-                return running + waiting
+        living = waiting + running if self.panel_in_sight == "waiting" else running + waiting
+        logged = (event.request for at, event in newest(scene) if at == lane and event.request >= 0)
+        return living or [*dict.fromkeys(logged)]
 
     @property
     def panel_in_sight(self) -> str:

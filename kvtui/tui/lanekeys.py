@@ -17,6 +17,7 @@ from kvtui.tui.stage import Stage
 
 _ADD = "Add a lane (paged:32, contiguous:pow2, ...):"
 _BRANCH = "Fork {} here, with empty memory, as:"
+_WHICH = "Which lane gets another manager? Choose it first, then m again: {}."
 
 
 class LaneKeys(Screen[None], inherit_bindings=False):
@@ -30,6 +31,29 @@ class LaneKeys(Screen[None], inherit_bindings=False):
 
     def say(self, text: str) -> None:
         raise NotImplementedError
+
+    def action_next_block(self, by: int) -> None:
+        """Another block of the request that is inspected."""
+        raise NotImplementedError
+
+    def action_manager(self) -> None:
+        """The run starts again with it, so no lane is changed that was not chosen."""
+        stage = self.stage
+        if stage.recorded:
+            self.say(stage.next_manager())  # which says that nothing can be changed
+        elif stage.focus is None and len(stage.lanes) > 1:
+            lanes = (f"{at} {lane.title}" for at, lane in enumerate(stage.lanes, start=1))
+            self.say(_WHICH.format(", ".join(lanes)))
+        else:
+            self.begin(stage.next_manager())
+
+    def action_block_size(self) -> None:
+        if self.stage.selection.choice is not None:
+            self.action_next_block(1)
+        elif self.stage.blocks:
+            self.begin(self.stage.next_block_size())
+        else:
+            self.say(self.stage.next_block_size())
 
     def action_add_lane(self) -> None:
         self._ask(_ADD, "paged:", self.stage.add_lane)

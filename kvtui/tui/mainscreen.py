@@ -18,9 +18,10 @@ from kvtui.tui.lineup import MOST
 from kvtui.tui.rows import Rows
 from kvtui.tui.scrubbing import Scrubbing
 from kvtui.tui.stage import Stage
-from kvtui.tui.view.canvas import Canvas, Line, Rect, cut, wrap
+from kvtui.tui.view.canvas import Canvas, Line, Rect, cut, cut_wrap, wrap
 from kvtui.tui.view.captions import Room, told_lines
 from kvtui.tui.view.footer import Spot, footer_line
+from kvtui.tui.view.formats import speed_wanted
 from kvtui.tui.view.header import header_line
 from kvtui.tui.view.ink import BAD, BOLD, T2, WARN
 from kvtui.tui.view.inspector import sentence
@@ -149,7 +150,7 @@ class MainScreen(Inspecting, Scrubbing, LaneKeys, inherit_bindings=False):
         following = self._next_panel()
         self.board.paint_text(scene, self._caption(scene, now), hint=self._hidden(following))
         if scene.inspected is not None:
-            entries = inspector_hints(scene.run)
+            entries = inspector_hints(scene.run, blocks=bool(scene.inspected.mine.blocks))
         else:
             live = self.stage.live
             entries = hints(run=scene.run, next_panel=following, blocks=self.stage.blocks, live=live)
@@ -168,8 +169,8 @@ class MainScreen(Inspecting, Scrubbing, LaneKeys, inherit_bindings=False):
             self._message, self.stage.notice = (self.stage.notice, now + MESSAGE_S), ""
         text, until = self._message
         if text and now < until:
-            return [((cut(text, width), WARN),)]
-        self._message = ("", 0.0)
+            return [((line, WARN),) for line in cut_wrap(text, width, rows)]
+        self.hush()
         for lane, failure in zip(scene.lanes, scene.failures, strict=False):
             if failure is not None:
                 return [((cut(f"{lane.title} stopped: {failure}. The others go on.", width), BAD),)]
@@ -184,6 +185,9 @@ class MainScreen(Inspecting, Scrubbing, LaneKeys, inherit_bindings=False):
         """Tell something for a few seconds in place of the caption."""
         self._message = (text, monotonic() + MESSAGE_S)
         self.paint()
+
+    def hush(self) -> None:
+        self._message = ("", 0.0)
 
     def set_look(self, look: Look) -> None:
         self.board.set_look(look)
@@ -263,30 +267,23 @@ class MainScreen(Inspecting, Scrubbing, LaneKeys, inherit_bindings=False):
         self.paint()
 
     def action_slower(self) -> None:
-        self.stage.change_speed(-1)
-        self.paint()
+        self._change_speed(-1)
 
     def action_faster(self) -> None:
-        self.stage.change_speed(1)
-        self.paint()
+        self._change_speed(1)
+
+    def _change_speed(self, by: int) -> None:
+        """The header says what is reached; while nothing runs, a sentence has to."""
+        self.stage.change_speed(by)
+        if self.stage.run is Run.RUNNING:
+            self.paint()
+        else:
+            self.say(f"Speed from now on: {speed_wanted(self.stage.player.clock.speed)}.")
 
     def action_restart(self) -> None:
         words = self.stage.restart()
         tell = self.say if self.stage.live else self.begin
         tell(words)
-
-    def action_manager(self) -> None:
-        words = self.stage.next_manager()
-        tell = self.say if self.stage.recorded else self.begin
-        tell(words)
-
-    def action_block_size(self) -> None:
-        if self.stage.selection.choice is not None:
-            self.action_next_block(1)
-        elif self.stage.blocks:
-            self.begin(self.stage.next_block_size())
-        else:
-            self.say(self.stage.next_block_size())
 
     def action_focus_lane(self, lane: int) -> None:
         if lane < len(self.stage.lanes):

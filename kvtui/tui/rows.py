@@ -11,7 +11,7 @@ from textual.strip import Strip
 from kvtui.tui.inks import style_of
 from kvtui.tui.painted import Painted
 from kvtui.tui.view.canvas import Line, line_width
-from kvtui.tui.view.glyphs import TO_ASCII
+from kvtui.tui.view.glyphs import in_ascii
 from kvtui.tui.view.ink import Ink
 from kvtui.tui.view.palette import Look
 
@@ -39,7 +39,7 @@ class Rows(Painted):
         return Strip([self._segment(text, ink) for text, ink in line], line_width(line))
 
     def _segment(self, text: str, ink: Ink) -> Segment:
-        plain = text.translate(TO_ASCII) if self.look.ascii else text
+        plain = in_ascii(text) if self.look.ascii else text
         return Segment(plain, style_of(ink, self.look.palette))
 
 

@@ -14,10 +14,10 @@ from kvtui.tui.stage import MARKED, Stage
 from kvtui.tui.view.timeline import time_at
 
 WORDS: Final = {  # what is said where there is none
-    MARKED: "is preempted, evicted or rejected",
+    MARKED: "is preempted or rejected, nor a block of use to others evicted,",
     (EventKind.PREEMPTED,): "is preempted",
     (EventKind.REJECTED,): "is rejected",
-    (EventKind.EVICTED,): "cached is evicted",
+    (EventKind.EVICTED,): "that others could have used is evicted",
     (EventKind.COPIED,): "is copied on write",
     (EventKind.QUEUE,): "starts to wait",
 }
@@ -40,6 +40,10 @@ class Scrubbing(Screen[None], inherit_bindings=False):
         raise NotImplementedError
 
     def say(self, text: str) -> None:
+        raise NotImplementedError
+
+    def hush(self) -> None:
+        """What was said is said no longer."""
         raise NotImplementedError
 
     # ---- to events
@@ -65,7 +69,15 @@ class Scrubbing(Screen[None], inherit_bindings=False):
         found = self.stage.previous_event(wanted)
         self.moved()
         if not found:
-            self.say(f"Nothing {_was(WORDS[wanted])} before.")
+            self.say(f"Nothing {_was(WORDS[wanted])} before.{self._of_no_use(wanted)}")
+
+    def _of_no_use(self, kinds: tuple[EventKind, ...]) -> str:
+        """Of the evicted blocks those are no events that held what nobody else asks for: says how many."""
+        counters = [frame.counters for frame in self.stage.scene().frames]
+        count = sum((c.evictions or 0) - (c.reusable_evictions or 0) for c in counters)
+        if EventKind.EVICTED not in kinds or not count:
+            return ""
+        return f" {count:,} blocks were evicted that nobody else could have used."
 
     async def _look_for(self, kinds: tuple[EventKind, ...]) -> None:
         """Run on, in sight, until something of that kind happens; back to here if nothing does."""
@@ -84,6 +96,7 @@ class Scrubbing(Screen[None], inherit_bindings=False):
     def stop_looking(self) -> None:
         """It stands where the search has come to."""
         self.stage.searching = False
+        self.hush()
         self.workers.cancel_group(self, "looking")
 
     # ---- along the timeline

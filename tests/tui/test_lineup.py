@@ -118,6 +118,13 @@ async def test_keys_add_branch_remove_and_lead() -> None:
         assert "Paged-128" in text(app, "lane-2-0")
         assert "branches off here" in text(app, "caption")
         assert app.stage.scene().frames[2].counters.running == 0
+        await pilot.press("colon", "1", "enter")
+        card = "\n".join(text(app, f"lane-2-{area}") for area in range(3))
+        assert "peak n/a" in card
+        assert "%" not in card, "no share of what is not there"
+        await pilot.press("S")
+        assert "n/a" in text(app, "page-text")
+        await pilot.press("escape", "end")
         await pilot.press("right")
         assert app.stage.scene().frames[2].counters.running > 0
         await pilot.press("equals_sign")

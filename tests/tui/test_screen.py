@@ -123,7 +123,11 @@ async def test_after_a_whole_run_the_end_of_the_next_is_known() -> None:
 async def test_m_changes_manager_and_reserve_rule_of_the_chosen_lane() -> None:
     app = still()
     async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("m")
+        assert "Choose it first, then m again: 1 Contiguous, 2 Paged." in text(app, "caption")
+        assert app.stage.experiment.lanes[1].manager == "paged"
         specs = []
+        await pilot.press("2")
         for _ in range(4):
             await pilot.press("m")
             specs.append((app.stage.experiment.lanes[1].manager, app.stage.experiment.lanes[1].reserve))

@@ -47,4 +47,26 @@ async def test_that_no_cached_block_is_evicted_is_said_in_plain_words() -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         run_out(app)
         await pilot.press("v")
-        assert "Nothing cached is evicted in the rest of the run." in text(app, "caption")
+        assert "Nothing that others could have used is evicted in the rest of the run." in text(
+            app, "caption"
+        )
+
+
+async def test_counted_evictions_that_are_no_events_are_named() -> None:
+    app = still(small(requests=150))
+    async with app.run_test(size=(120, 36)) as pilot:
+        run_out(app)
+        counters = app.stage.scene().frames[1].counters
+        assert counters.evictions > 0
+        assert counters.reusable_evictions == 0
+        said = f"{counters.evictions:,} blocks were evicted that nobody else could have used."
+        for key in ("V", "X"):
+            await pilot.press(key)
+            assert (said in text(app, "caption")) == (key == "V")
+
+
+async def test_another_speed_is_told_while_nothing_runs() -> None:
+    app = still()
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.press("right_square_bracket")
+        assert "Speed from now on: 8.0x." in text(app, "caption")

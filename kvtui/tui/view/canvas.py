@@ -59,6 +59,12 @@ def wrap(text: str, width: int) -> list[str]:
     return lines
 
 
+def cut_wrap(text: str, width: int, rows: int) -> list[str]:
+    """The text in at most `rows` lines; what is too long is cut at a word."""
+    lines = wrap(text, width)
+    return lines if len(lines) <= rows else [*lines[: rows - 1], cut(" ".join(lines[rows - 1 :]), width)]
+
+
 def wrap_line(line: Line, width: int) -> list[Line]:
     """The same for a line of several inks. Wide characters may stand at the end of a line anywhere but
     before the marks that end a phrase."""

@@ -113,8 +113,8 @@ class _Card:
             self.canvas.put(x, y, f" {self.ratio} ", ink)
 
     def peak(self, x: int, y: int, *, gap: int) -> None:
-        text = f"peak {self.counters.batch_peak}{' ' * gap}mean {formats.mean(self.counters.batch_mean)}"
-        self.canvas.put(x, y, text, T3)
+        x = self.canvas.put(x, y, f"peak {formats.count(self.counters.batch_peak)}", T3) + gap
+        self.canvas.put(x, y, f"mean {formats.mean(self.counters.batch_mean)}", T3)
 
     def bar(self, x: int, y: int, width: int, glyph: str) -> None:
         if not self.look.ascii:

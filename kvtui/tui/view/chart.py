@@ -26,7 +26,7 @@ def chart_lines(
     digits = max(len(formats.count(frame.counters.running)) for frame in scene.frames)
     room = 4 + digits + max(map(text_width, titles))
     plot_width, plot_height = max(8, width - left - room), height - 2
-    top = axis_top(max(frame.counters.batch_peak for frame in scene.frames))
+    top = axis_top(max(frame.counters.batch_peak or 0 for frame in scene.frames))
     _axis(canvas, left, plot_width, plot_height, top, guide="." if ascii else "·")
     ends = _plot(canvas, scene, left, plot_width, plot_height, top, ascii=ascii)
     for lane, row in enumerate(_apart(ends, plot_height)):

@@ -9,7 +9,7 @@ from kvtui.frames.frame import Event, Frame
 from kvtui.tui.view import formats
 from kvtui.tui.view.ink import T2, WARN_BOLD, Ink, lane_ink
 from kvtui.tui.view.scene import Scene, compared, drained
-from kvtui.tui.view.situation import Situation, full, paging, whole
+from kvtui.tui.view.situation import Situation, full, most, paging, whole
 
 Values = Mapping[str, tuple[str, Ink]]
 
@@ -52,7 +52,8 @@ def for_one_line(scene: Scene, name: str) -> list[Clause]:
         return []
     values = _pair(scene, base, other)
     if paging(scene, base, other) and full(scene, base) and not drained(scene, other):
-        return [Clause("region against blocks", {**values, **_amounts(scene, base)})]
+        at = {"run0": (str(most(scene, base)), lane_ink(base, bold=True))}
+        return [Clause("region against blocks", {**values, **_amounts(scene, base), **at})]
     return [Clause("counts", values)]
 
 
@@ -103,6 +104,8 @@ def holds(scene: Scene, lane: int) -> Clause:
         return Clause("last", values)
     no_room = full(scene, lane)
     if info.manager == "contiguous":
+        if no_room:
+            values["run"] = (str(most(scene, lane)), lane_ink(lane, bold=True))
         return Clause("full, region" if no_room else "room, region", {**values, **_amounts(scene, lane)})
     if key := _cache_contrast(scene, lane, against):
         return Clause(key, {**values, **_sharing(frame)})

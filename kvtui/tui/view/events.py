@@ -14,6 +14,7 @@ from kvtui.tui.view.scene import Scene, labels
 
 _NAME, _WIDE_NAME = 10, 14  # cells of a lane's title at most
 _WIDE = 72  # width from which there is room for the longer ones
+_TOKENS = 24  # width of the details from which tokens are written out
 _VERBS = {EventKind.HIT: "hit", EventKind.SAME_STEP_HIT: "hit at once"}
 _INKS = {EventKind.PREEMPTED: WARN_BOLD, EventKind.SWAPPED: WARN_BOLD, EventKind.REJECTED: BAD}
 
@@ -62,7 +63,9 @@ def _event(canvas: Canvas, row: int, x: int, info: LaneInfo, event: Event) -> No
 
 def detail(event: Event, info: LaneInfo, *, room: int) -> str:
     """What else there is to say about an event, in the longest form that fits."""
-    forms = _refusal(event, info) if event.kind is EventKind.REJECTED else _detail(event)
+    forms = (
+        _refusal(event, info) if event.kind is EventKind.REJECTED else _detail(event, wide=room >= _TOKENS)
+    )
     return next((form for form in forms if len(form) <= room), "") or cut(forms[-1], room)
 
 
@@ -72,19 +75,20 @@ def _refusal(event: Event, info: LaneInfo) -> tuple[str, ...]:
     return f"needs {event.a:,} {unit}, {have} {event.b:,}", f"{event.a:,} {unit} > {event.b:,}"
 
 
-def _detail(event: Event) -> tuple[str, ...]:
-    """From the longest form to the shortest."""
+def _detail(event: Event, *, wide: bool) -> tuple[str, ...]:
+    """From the longest form to the shortest; all of a panel write tokens in the same way."""
     a, b = event.a, event.b
+    tokens, blocks = f"{a:,} tokens" if wide else f"{a:,} tok", formats.counted(a, "block")
     match event.kind:
         case EventKind.ADMITTED:
-            return f"{a:,} tokens · {b:,} blocks", f"{a:,} tok · {b:,} blocks", f"{a:,} tokens"
+            return f"{tokens} · {formats.counted(b, 'block')}", tokens
         case EventKind.HIT:
-            return f"{a:,} of {b:,} tokens were cached", f"{a:,} of {b:,} tokens", f"{a:,} tokens"
+            return f"{a:,} of {b:,} tokens were cached", f"{a:,} of {b:,} tok", tokens
         case EventKind.SAME_STEP_HIT:
-            return f"{a:,} of these tokens are computed in this step", f"{a:,} from this step"
+            return f"{a:,} of these tokens are computed in this step", f"{tokens} of this step", tokens
         case EventKind.CHUNK:
             behind = f" after {b:,}" if b else ""
-            return f"{a:,} tokens of its prompt{behind}", f"{a:,} tok{behind}", f"{a:,} tokens"
+            return f"{a:,} tokens of its prompt{behind}", f"{tokens}{behind}", tokens
         case EventKind.PREEMPTED | EventKind.SWAPPED:
             return f"no free block for {formats.request(b)}", f"no block for {formats.request(b)}"
         case EventKind.ARRIVED:
@@ -96,7 +100,6 @@ def _detail(event: Event) -> tuple[str, ...]:
         case EventKind.COPIED:
             return (f"block {a} to {b}",)
         case EventKind.FINISHED:
-            took = formats.latency(b / 1000, formats.unit_of([b / 1000]))
-            return f"{a:,} tokens in {took}", f"{a:,} tok in {took}"
+            return f"{tokens} in {formats.latency(b / 1000, formats.unit_of([b / 1000]))}", tokens
         case _:
-            return (f"{a:,} cached {'block' if a == 1 else 'blocks'}",)
+            return f"{blocks} others could have used", f"{blocks} of use", blocks

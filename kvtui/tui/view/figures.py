@@ -63,6 +63,7 @@ def _cache(scene: Scene) -> list[Row]:
         ("hits, preempted", [_rate(c.readmit_hit_tokens, c.readmit_query_tokens) for c in counters], T1),
         ("same-step hits", [_number(c.same_step_hit_tokens) for c in counters], T1),
         ("blocks evicted", [_number(c.evictions) for c in counters], T1),
+        ("of use to others", [_number(c.reusable_evictions) for c in counters], T1),
         ("prompt chunks", [_number(c.chunks) for c in counters], T1),
     ]
     if any(c.draft_tokens for c in counters):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -77,6 +78,11 @@ def speed(times: float) -> str:
     return f"{times:.1f}x" if times >= 0.995 else f"{times:.2f}x"
 
 
+def speed_wanted(times: float) -> str:
+    """The same for a speed that was chosen, which can be as fast as it goes."""
+    return speed(times) if math.isfinite(times) else "as fast as it goes"
+
+
 def unit_of(values: Iterable[float | None]) -> str:
     """The unit for a row of latencies: seconds as soon as one of them is a second long."""
     return "s" if max((value for value in values if value is not None), default=1.0) >= 0.9995 else "ms"
@@ -101,6 +107,11 @@ def memory(amount: int) -> str:
     if unit == 0 or size == int(size):
         return f"{size:.0f} {_MEMORY[unit]}"
     return f"{size:.{2 if size < 10 else 1 if size < 100 else 0}f} {_MEMORY[unit]}"
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 block`, `1,209 blocks`."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def request(number: int) -> str:

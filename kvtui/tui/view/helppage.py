@@ -39,9 +39,10 @@ _PICTURE: tuple[tuple[tuple[int, ...], str], ...] = (
 
 _HAPPENED = {
     EventKind.QUEUE: "a request had to wait: a queue starts",
-    EventKind.EVICTED: "cached blocks were evicted",
+    EventKind.EVICTED: "blocks others could have used were evicted",
     EventKind.COPIED: "a block was copied (copy-on-write)",
-    EventKind.PREEMPTED: "a request was preempted or swapped out",
+    EventKind.PREEMPTED: "a request was preempted",
+    EventKind.SWAPPED: "a request was swapped out",
     EventKind.REJECTED: "a request was rejected",
 }
 

@@ -45,7 +45,7 @@ def inspector_lines(
 def sentence(scene: Scene, shown: Inspected) -> str:
     """How the request stands in the chosen lane, and why it waits if it does."""
     mine, name = shown.mine, scene.lanes[shown.lane].title
-    who = formats.request(shown.request)
+    who, blocks = formats.request(shown.request), formats.counted(len(mine.blocks), "block")
     match mine.stand:
         case Stand.UNKNOWN:
             lost = f"the first {mine.forgotten:,} events are no longer known"
@@ -57,7 +57,7 @@ def sentence(scene: Scene, shown: Inspected) -> str:
             words = detail(last, scene.lanes[shown.lane], room=80)
             return f"{name}: {who} was {last.kind.value} at {formats.clock(last.time_s)}: {words}."
         case Stand.RUNNING:
-            return f"{name}: {who} runs: {mine.stored:,} tokens stored in {len(mine.blocks):,} blocks."
+            return f"{name}: {who} runs: {mine.stored:,} tokens stored in {blocks}."
         case _:
             return f"{name}: {who} is {mine.stand.value}. {mine.why}"
 
@@ -102,7 +102,7 @@ def _lane(canvas: Canvas, y: int, x: int, info: LaneInfo, mine: Inspection) -> N
     x = canvas.put(x + room + 2, y, f"{mine.stored:,} filled of {held:,} held", T2)
     x = canvas.put(x + 2, y, formats.share(100 * mine.stored / held), T2)
     shared = sum(refs > 1 for refs in mine.refs)
-    words = f"{len(mine.blocks):,} blocks" + (f", {shared:,} shared" if shared else "")
+    words = formats.counted(len(mine.blocks), "block") + (f", {shared:,} shared" if shared else "")
     if x + 3 + len(words) < canvas.width:
         canvas.put(x + 3, y, words, T3)
 

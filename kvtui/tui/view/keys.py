@@ -44,7 +44,7 @@ KEYS: Final = (
     Key("D", "remove_lane", "D", "Lanes", "remove the chosen lane"),
     Key("f", "branch", "f", "Lanes", "fork: what if it had another setting from here"),
     Key("equals_sign", "make_baseline", "=", "Lanes", "compare the others with the chosen lane"),
-    Key("enter,i", "inspect", "enter", "Inspect", "inspect a request; or click on a cell, a row, a line"),
+    Key("enter,i", "inspect", "enter", "Inspect", "inspect a request; or click cell, row or line"),
     Key("down,j", "next_request(1)", "↓ or j", "Inspect", "next request"),
     Key("up,k", "next_request(-1)", "↑ or k", "Inspect", "the request before"),
     Key("B", "next_block(-1)", "b B", "Inspect", "next block of it, the one before"),
@@ -124,14 +124,14 @@ def _hints(*, run: Run, next_panel: str | None, blocks: bool) -> list[Hint]:
     return [*first, *speed, *panel, Hint("r", "restart", "restart"), *lanes, summary, *ends]
 
 
-def inspector_hints(run: Run) -> list[Hint]:
-    """Footer while a request is inspected."""
+def inspector_hints(run: Run, *, blocks: bool) -> list[Hint]:
+    """Footer while a request is inspected; `blocks`: whether it holds any."""
     moving = run in (Run.RUNNING, Run.SEARCHING)
     steps = [] if moving else [Hint("→", "step", "step"), Hint("←", "back", "back")]
     return [
         Hint("esc", "close", "close"),
         Hint("↓ ↑", "next request", "next_request(1)"),
-        Hint("b", "next block", "next_block(1)"),
+        *([Hint("b", "next block", "next_block(1)")] if blocks else []),
         Hint("tab", "blocks, life", "next_panel"),
         *steps,
         Hint("space", "pause" if moving else "run", "toggle_pause"),

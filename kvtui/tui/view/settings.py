@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kvtui.comparison.experiment import Experiment
-from kvtui.comparison.lanes import MANAGERS
+from kvtui.comparison.lanes import MANAGERS, PAGED
 from kvtui.memory.contiguous import PLACEMENT, RESERVE
 from kvtui.tui.view.canvas import Canvas, Line, cut, wrap
 from kvtui.tui.view.ink import BOLD, HOT, T1, T2, T3, WARN, lane_ink
@@ -76,6 +76,7 @@ SETTINGS: Final = (
         "Tokens a block. Small ones waste less at the end of a request, large ones need fewer look-ups.",
         (8, 16, 32, 64, 128),
         lane=True,
+        managers=PAGED,
     ),
     Setting(
         "prefix_cache",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kvtui.frames.frame import Event, EventKind, Frame
+from kvtui.frames.frame import Event, EventKind, Frame, LaneInfo
 from kvtui.tui.view.scene import Run, Scene, compared
 
 HOLD_S: Final = 2.0  # wall seconds for which a situation is told at least
@@ -63,9 +63,24 @@ def full(scene: Scene, lane: int) -> bool:
     """Whether the next request waits for memory, or as good as nothing is free."""
     frame, info = scene.frames[lane], scene.lanes[lane]
     room = (frame.counters.split.free + frame.counters.split.cached) / 100 - NEARLY_NOTHING
-    region = (info.region_blocks or 0) * info.block_size
-    wanted = max(frame.waiting[0].tokens, region) if frame.waiting else 0
-    return info.pool_tokens * room <= wanted
+    if frame.waiting and info.manager == "contiguous" and not info.region_blocks:
+        return frame.counters.split.free <= 0  # what is free is a hole where the next one does not fit
+    wanted = frame.waiting[0].tokens if frame.waiting and not info.region_blocks else 0
+    return info.pool_tokens * room <= max(wanted, region_tokens(info))
+
+
+def region_tokens(info: LaneInfo) -> int:
+    """Slots of a full reservation, 0 where nothing is reserved."""
+    return (info.region_blocks or 0) * info.block_size
+
+
+def most(scene: Scene, lane: int) -> int:
+    """How many run at once in a lane that is full. Where all regions are of one size, the room of one that
+    has just come free counts as taken: the next request is let in with the next step."""
+    counters, info = scene.frames[lane].counters, scene.lanes[lane]
+    region = region_tokens(info)
+    fitting = info.pool_tokens * counters.split.free / 100 / region if region else 0
+    return counters.running + int(fitting + NEARLY_NOTHING)
 
 
 def _preemption(frame: Frame, lane: int) -> Situation | None:

@@ -30,6 +30,8 @@ def parts_of(frame: Frame, info: LaneInfo, lane: int, look: Look) -> tuple[Part,
     split = frame.counters.split
     if info.label == "live":
         return _published(frame, lane, look)
+    if split.free is None:  # of a lane that has yet to branch off
+        return ()
     contiguous = info.region_blocks is not None
     free, _ = glyph(code(Kind.FREE), look)
     known = (

@@ -87,10 +87,13 @@ class _Page:
         end = self.canvas.put(x, y, cut(self.scene.lanes[lane].title, 14), lane_ink(lane, bold=True))
         self.canvas.put(end + 1, y, "mean batch", T3)
         mean = self.scene.frames[lane].counters.batch_mean
+        if mean is None:
+            self.canvas.put(x, y + 2, formats.NA, T3)
+            return y + 3
         rows = digits(formats.mean(mean), face, ascii=self.look.ascii)
         for row, text in enumerate(rows):
             self.canvas.put(x, y + 2 + row, text, lane_ink(lane, bold=self.look.ascii))
-        times = formats.ratio(mean, self.scene.frames[self.base].counters.batch_mean)
+        times = formats.ratio(mean, self.scene.frames[self.base].counters.batch_mean or 0)
         if lane != self.base and times:
             pill = Ink("inv", lane_ink(lane).fg, bold=True)
             self.canvas.put(x + len(rows[0]) + (3 if face is WIDE else 1), y + 2, f" {times} ", pill)
@@ -155,7 +158,7 @@ def _subject(scene: Scene) -> str:
 
 def _why(scene: Scene, base: int, other: int) -> str:
     """Why the batches differ, where it is the memory that makes the difference."""
-    a, b = scene.frames[base].counters.batch_mean, scene.frames[other].counters.batch_mean
+    a, b = (scene.frames[lane].counters.batch_mean or 0 for lane in (base, other))
     paging = (scene.lanes[base].manager, scene.lanes[other].manager) == ("contiguous", "paged")
     if paging and a and b >= NO_GAIN * a:
         return "It held more requests at once because it kept memory only for tokens that exist."
@@ -184,9 +187,9 @@ def _if_any(label: str, values: list[int]) -> list[Row]:
 
 
 def _more(label: str, values: list[float], pair: tuple[int, int], up: str, down: str) -> Row:
-    """A figure of which more is better."""
+    """A figure of which more is better; not known of a lane that has yet to branch off."""
     texts = tuple(formats.count(value) for value in values)
-    a, b = (values[lane] for lane in pair)
+    a, b = (values[lane] or 0 for lane in pair)
     if pair[0] == pair[1] or min(a, b) <= 0:
         return Row(label, texts)
     times = formats.ratio(max(a, b), min(a, b))

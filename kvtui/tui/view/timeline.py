@@ -13,11 +13,11 @@ from kvtui.tui.view.ink import BAD, RULE, T1, T2, T3, WARN, Ink
 from kvtui.tui.view.scene import Mark, Scene
 
 MARKS = {  # worst last
-    EventKind.QUEUE.value: ("┿", T2),
+    EventKind.QUEUE.value: ("┳", T2),
     EventKind.EVICTED.value: ("┿", T3),
-    EventKind.COPIED.value: ("┿", T1),
+    EventKind.COPIED.value: ("◆", T1),
     EventKind.PREEMPTED.value: ("╋", WARN),
-    EventKind.SWAPPED.value: ("╋", WARN),
+    EventKind.SWAPPED.value: ("▽", WARN),
     EventKind.REJECTED.value: ("╳", BAD),
 }
 _KINDS = tuple(EventKind(kind) for kind in MARKS)
@@ -92,8 +92,8 @@ def _ends(canvas: Canvas, scene: Scene, margin: int) -> tuple[int, int]:
 
 def _legend(canvas: Canvas, scene: Scene, right: int) -> int:
     """What the marks stand for, with counts; gives the column where it starts."""
-    preempted = _sum([frame.counters.preemptions for frame in scene.frames])
-    rejected = _sum([frame.counters.rejected for frame in scene.frames])
+    there = [frame.counters for lane, frame in enumerate(scene.frames) if not scene.ahead(lane)]
+    preempted, rejected = _sum([c.preemptions for c in there]), _sum([c.rejected for c in there])
     evicted = any(mark.kind == EventKind.EVICTED.value for mark in scene.marks)
     if evicted and canvas.width > _NARROW:
         right = _key(canvas, right, EventKind.EVICTED.value, "") - 2

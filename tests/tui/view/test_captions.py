@@ -118,7 +118,16 @@ def test_a_lane_is_not_the_last_while_others_are_yet_to_come() -> None:
 
 def test_a_region_that_has_just_come_free_makes_no_difference() -> None:
     free = counted(contiguous_frame(), running=18, split=Split(19, 12, 60.8, 2.7, 0, 0, 5.5))
-    assert said(scene(frames=(free, paged_frame())))[0].startswith("Contiguous is full at 18: ")
+    assert said(scene(frames=(free, paged_frame())))[0].startswith("Contiguous is full at 19: ")
+    assert "Full at 19;" in said(scene(frames=(free, paged_frame())), width=58, rows=1)[0]
+
+
+def test_a_lane_of_regions_that_fit_is_full_only_where_the_next_one_does_not() -> None:
+    exact = lane("contiguous", name="exact", title="Exact", region_blocks=None)
+    for free, words in ((0, "is full at 19"), (4, "runs 19")):
+        frame = counted(contiguous_frame(), split=Split(19.1, 12.5, 61.7, 6.7 - free, 0, 0, free))
+        lines = said(scene(lanes=(exact, lane("paged")), frames=(frame, paged_frame())))
+        assert lines[0].startswith(f"Exact {words}: ")
 
 
 def test_two_paged_lanes_that_differ_in_the_prefix_cache() -> None:

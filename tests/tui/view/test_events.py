@@ -41,7 +41,7 @@ def test_every_lane_goes_by_its_own_title() -> None:
         (Event(0, 0, EventKind.FINISHED, 1, 304, 850), "304 tokens in 850 ms"),
         (Event(0, 0, EventKind.REJECTED, 1, 2600, BLOCKS), "needs 2,600 blocks, the pool has 2,500"),
         (Event(0, 0, EventKind.REJECTED, 1, 9000, 2048), "needs 9,000 tokens, the limit is 2,048"),
-        (Event(0, 0, EventKind.EVICTED, 1, 1, 1), "1 cached block"),
+        (Event(0, 0, EventKind.EVICTED, 1, 1, 1), "1 block others could have used"),
     ],
 )
 def test_details(event: Event, text: str) -> None:

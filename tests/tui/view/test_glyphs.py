@@ -8,7 +8,7 @@ import pytest
 
 from kvtui.tui.view.canvas import char_width
 from kvtui.tui.view.cells import MANY, Kind, code
-from kvtui.tui.view.glyphs import TO_ASCII, glyph
+from kvtui.tui.view.glyphs import TO_ASCII, glyph, in_ascii
 from kvtui.tui.view.ink import Ink
 from kvtui.tui.view.palette import PALETTES, Look
 
@@ -66,3 +66,8 @@ def test_all_shapes_are_one_cell_wide() -> None:
     drawn = [glyph(each, look)[0] for each in STATES.values() for look in LOOKS.values()]
     assert all(len(shape) == 1 and char_width(shape) == 1 for shape in drawn)
     assert all(isinstance(to, str) and len(to) == 1 and to.isascii() for to in TO_ASCII.values())
+
+
+def test_in_ascii_a_cut_text_does_not_look_like_the_end_of_a_sentence() -> None:
+    assert in_ascii("waste less at the end of a …") == "waste less at the end of a.."
+    assert in_ascii("C…pow2 ↻") == "C~pow2 *"

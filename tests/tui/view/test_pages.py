@@ -59,8 +59,9 @@ def test_help_names_every_key_of_the_table() -> None:
 def test_help_explains_every_mark_of_the_timeline(width: int) -> None:
     page = text(help_lines(scene(), SCALE, LOOK, width=width))
     shown = [line for line in page if any(mark in line for mark, _ in MARKS.values())]
-    assert {mark for mark, _ in MARKS.values() if any(mark in line for line in shown)} == {"┿", "╋", "╳"}
-    for words in ("a queue starts", "evicted", "copy-on-write", "preempted or swapped out", "rejected"):
+    for mark, _ in MARKS.values():
+        assert any(mark in line for line in shown), mark
+    for words in ("a queue starts", "evicted", "copy-on-write", "preempted", "swapped out", "rejected"):
         assert any(words in line for line in shown), words
 
 

@@ -7,9 +7,10 @@ import pytest
 from kvtui.frames.chronicle import Chronicle
 from kvtui.frames.frame import EventKind
 from kvtui.tui.view.canvas import plain
+from kvtui.tui.view.glyphs import in_ascii
 from kvtui.tui.view.ink import BAD, RULE, T3, WARN
 from kvtui.tui.view.scene import Mark
-from kvtui.tui.view.timeline import Marks, time_at, timeline_line, whole_s
+from kvtui.tui.view.timeline import MARKS, Marks, time_at, timeline_line, whole_s
 from tests.tui.frames import HEADING, counters, paged_frame, scene
 
 
@@ -89,3 +90,8 @@ def test_a_column_is_a_time() -> None:
     assert (at[0], at[1], at[4]) == (None, 0.0, None)
     assert at[2] == pytest.approx(74.0, abs=193.0 / 25)
     assert at[3] == 193.0
+
+
+def test_every_kind_of_mark_has_a_shape_of_its_own() -> None:
+    for shapes in ([glyph for glyph, _ in MARKS.values()], [in_ascii(glyph) for glyph, _ in MARKS.values()]):
+        assert len(set(shapes)) == len(MARKS)
