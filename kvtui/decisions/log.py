@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from kvtui.decisions.trace import STEP, Row
+from kvtui.memory.group import Group
 from kvtui.memory.grouped import GroupedMemoryManager
-from kvtui.memory.groups import Group
 from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.serving.engine import Engine
@@ -190,5 +190,4 @@ def _growth(before: Counters, now: Counters) -> dict[str, int]:
 
 
 def _described(group: Group) -> list[Any]:
-    kind = "full" if group.window is None else "sliding"
-    return [kind, group.window, group.size, len(group.layers), group.drafter]
+    return [group.name, group.window, group.size, len(group.layers), group.drafter]

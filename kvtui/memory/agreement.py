@@ -1,7 +1,8 @@
 """Prefix hits of several groups of layers: the longest prefix that all of them hold.
 
 Full attention needs every block from the start on and is searched from the left. A window needs only the
-blocks that its next token looks at and is searched from the right, for the last place where they all are.
+blocks that its next token looks at and is searched from the right, for the last place where they all are; a
+state needs only the block that it stands in.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from kvtui.memory.groups import Group, Kind
+from kvtui.memory.group import Group, Kind
 from kvtui.memory.hits import Hits
 
 Row = list[int]  # one block of each group of a kind
@@ -26,7 +27,7 @@ class Agreement:
         for at, group in enumerate(groups):
             kinds.setdefault(group.kind, []).append(at)
         # Full attention first; `sorted` keeps the order of the rest.
-        self._kinds = sorted(kinds.values(), key=lambda ids: groups[ids[0]].window is not None)
+        self._kinds = sorted(kinds.values(), key=lambda ids: not groups[ids[0]].full)
 
     def hits(self, find: Find, known: int, hashed: int) -> Hits:
         """Hits of a request with `known` tokens, `hashed` of them in blocks that have a key."""
@@ -38,7 +39,7 @@ class Agreement:
     def _agreed(self, find: Find, length: int, hashed: int) -> Hits:
         """Shorten the prefix until every kind holds all of it."""
         kinds, groups = self._kinds, self._groups
-        simple = len(kinds) == 2 and groups[kinds[0][0]].window is None
+        simple = len(kinds) == 2 and groups[kinds[0][0]].full
         found: dict[int, list[Row]] = {}  # first group of a kind -> what it holds
         reached: dict[int, int] = {}
         proven: set[int] = set()  # kinds that were searched one block further
@@ -48,12 +49,13 @@ class Agreement:
             for ids in kinds:
                 first = ids[0]
                 group = groups[first]
-                if group.window is None and first in reached:
+                if group.full and first in reached:
                     now = min(now, reached[first])  # what is held from the start on does not change
                     continue
                 further = group.further and first not in proven
-                most = min(now + group.size, hashed) if further else now
-                found[first], tokens = self._search(find, ids, most, further)
+                shift = bool(further and group.shift)
+                most = min(now + group.size, hashed) if shift else now
+                found[first], tokens = self._search(find, ids, most, shift)
                 if further:
                     proven.add(first)
                 elif tokens < now:
@@ -68,7 +70,7 @@ class Agreement:
         tables: list[list[int]] = [[] for _ in self._groups]
         for ids in self._kinds:
             group, rows = self._groups[ids[0]], found[ids[0]]
-            if group.window is None:
+            if group.full:
                 rows = rows[: group.blocks_for(length)]
             for column, at in enumerate(ids):
                 tables[at] = [row[column] for row in rows]
@@ -77,8 +79,8 @@ class Agreement:
     def _search(self, find: Find, ids: list[int], most: int, further: bool) -> tuple[list[Row], int]:
         """What all groups of a kind hold of the first `most` tokens. A hit proven one block `further` than
         needed gives that block up."""
-        windowed = self._groups[ids[0]].window is not None
-        return (self._from_right if windowed else self._from_left)(find, ids, most, further)
+        full = self._groups[ids[0]].full
+        return (self._from_left if full else self._from_right)(find, ids, most, further)
 
     def _from_left(self, find: Find, ids: list[int], most: int, further: bool) -> tuple[list[Row], int]:
         size = self._groups[ids[0]].size
@@ -95,7 +97,7 @@ class Agreement:
         """The rightmost run that covers a window; at the very start a shorter run will do."""
         group = self._groups[ids[0]]
         size = group.size
-        proof = -(-((group.window or 0) - 1) // size) + further
+        proof = group.proof - group.shift + further
         blocks = most // size
         rows: list[Row] = [[0] * len(ids) for _ in range(blocks)]
         run, end = 0, None

@@ -27,6 +27,7 @@ class ContiguousMemoryManager(ByName):
     prefix_cache = False
     reserves = True
     steady = True
+    checkpoints = None
     batched = True
     tables = 1
     left = 0

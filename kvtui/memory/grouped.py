@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import takewhile
 
 from kvtui.errors import ConfigError
 from kvtui.memory.agreement import Agreement
+from kvtui.memory.group import nulls
 from kvtui.memory.groups import ONE_FULL_LAYER, groups_of
 from kvtui.memory.hits import NO_HITS, Hits
 from kvtui.memory.levels import Bought, Levels
 from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.pool import BlockPool
 from kvtui.memory.retention import Retention
+from kvtui.memory.states import Checkpoints, StateGroup
 from kvtui.memory.wheel import PhaseWheel
 from kvtui.serving.request import Request
 from kvtui.serving.rules import Rules
@@ -56,17 +57,21 @@ class GroupedMemoryManager:
         self.blocks = num_slots // block_size
         self.prefix_cache = prefix_cache
         self.pool = BlockPool(self.blocks, lifo=rules.release.lifo)
-        self.groups = groups_of(layers, block_size, rules)
+        self.groups = groups_of(layers, block_size, rules, prefix_cache=prefix_cache)
         self._agreement = Agreement(self.groups)
         self._retention = Retention(
             self.groups, self._agreement.align, retention_interval, rules.speculation.refill
         )
         self._unit = math.gcd(*(g.size for g in self.groups))  # tokens a hash
         self._lookahead = rules.speculation.lookahead
+        self._scratch = rules.speculation.tokens
         self._ahead = rules.speculation.keyed_ahead
         self.left = 0
         self.tables = len(self.groups)
-        self.batched = not rules.explicit and all(g.size == block_size for g in self.groups)
+        states = [g for g in self.groups if isinstance(g, StateGroup)]
+        self.checkpoints = Checkpoints.under(rules, block_size, within=states[0].within) if states else None
+        alike = all(g.size == block_size and not isinstance(g, StateGroup) for g in self.groups)
+        self.batched = not rules.explicit and alike
         self._decodes = PhaseWheel(block_size)
         self._started: dict[int, Request] = {}  # decodes that have not left windows since their prompt
         windows = {(g.window - 1) % block_size for g in self.groups if g.window}
@@ -140,11 +145,10 @@ class GroupedMemoryManager:
     def filled(self, request: Request, tokens: int) -> int:
         """Slots that the first `tokens` tokens of the request fill, those out of a window left out. A slot is
         a `block_size`-th of a block, whatever its group."""
-        total = 0
-        for group, table in zip(self.groups, request.tables, strict=True):
-            kept = max(tokens - _nulls(table) * group.size, 0)
-            total += kept * self.block_size // group.size
-        return total
+        return sum(
+            group.filled(table, tokens) * self.block_size // group.size
+            for group, table in zip(self.groups, request.tables, strict=True)
+        )
 
     def levels(self, wanted: Request | None) -> Levels:
         """How the memory stands. Any free block serves any request: there are no holes."""
@@ -168,13 +172,15 @@ class GroupedMemoryManager:
         kept = [blocks[n:] for blocks, n in zip(found, skipped, strict=True)]
         idle = sum(pool.idle(b) for blocks in kept for b in blocks if b)
         room = pool.free - idle - watermark
+        if self._in_the_making(found):
+            return False
         lengths = list(map(len, found))
         if reserve_full:
             whole = min(request.known, self._max_len)
-            if self._missing(whole, have, lengths, capped=True) > room:
+            if self._missing(request, whole, have, lengths, capped=True) > room:
                 return False
-        slots = self._slots(have + tokens)
-        if self._missing(slots, have, lengths) > room:
+        request.checkpoint = self._on_the_way(request, have, have + tokens)
+        if self._missing(request, have + tokens, have, lengths) > room:
             return False
         for blocks in kept:
             for block in filter(None, blocks):
@@ -183,11 +189,10 @@ class GroupedMemoryManager:
         request.table = request.tables[0]
         self.left += sum(skipped) * self.block_size
         request.offered = list(map(len, request.tables))
-        request.boundary = hits.boundary
         request.computed = have
         if self.log is not None:
             self.log.add(OpKind.SHARE, request.number, [b for blocks in kept for b in blocks if b])
-        self._extend(request, slots)
+        self._extend(request, have, have + tokens, first=True)
         self.register(request, have, have + tokens)
         return True
 
@@ -196,9 +201,10 @@ class GroupedMemoryManager:
         blocks that fell out of a window are free from now on."""
         stored = upto - 1 if _decodes(request) else request.computed
         self._leave_windows(request, stored)
+        request.checkpoint = self._on_the_way(request, stored, upto)
         if self._wanted(request, stored, upto) > self.pool.free:
             return False
-        self._extend(request, self._slots(upto))
+        self._extend(request, stored, upto)
         return True
 
     def register(self, request: Request, before: int, upto: int) -> None:
@@ -218,7 +224,9 @@ class GroupedMemoryManager:
                 request.offered[at] = last
                 if self.log is not None:
                     self.log.add(OpKind.PUBLISH, request.number, [table[n] for n in names])
-            if group.window is None and group.size != self._unit:
+            if isinstance(group, StateGroup):
+                self._keep_states(request, at, first, retention.offered(group, min(upto, known)))
+            elif group.full and group.size != self._unit:
                 self._name_tail(request, at, tokens)
 
     def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:
@@ -232,7 +240,7 @@ class GroupedMemoryManager:
         self._started.clear()
         for request, stored, n in takers:
             self._leave_windows(request, stored)
-            self._extend(request, stored + n)
+            self._extend(request, stored, stored + n)
             self.register(request, stored, stored + n)
         return True
 
@@ -255,9 +263,10 @@ class GroupedMemoryManager:
     def release(self, request: Request, stored: int, *, again: bool = False) -> None:
         """Free the block tables; blocks that have a key stay cached."""
         for table in request.tables:
-            self.left -= _nulls(table) * self.block_size
+            self.left -= nulls(table) * self.block_size
             self.pool.let_go(request.number, [b for b in reversed(table) if b])
         request.tables, request.table, request.offered = [], [], []
+        request.checkpoint = None
 
     # ---- within
 
@@ -285,23 +294,82 @@ class GroupedMemoryManager:
         if 0 < end <= tokens and end % size and at < len(table) and self.pool.key_of(table[at]) is None:
             self.pool.rename(table[at], self._key(request, group, end) + len(self.groups))
 
+    def _in_the_making(self, found: Sequence[list[int]]) -> bool:
+        """Whether a hit stands on a state that is computed only in this step."""
+        fresh = self.checkpoints.fresh if self.checkpoints else ()
+        ends = (
+            table[-1] for group, table in zip(self.groups, found, strict=True) if table and not group.full
+        )
+        return bool(fresh) and any(self.pool.key_of(block) in fresh for block in ends)
+
+    def _on_the_way(self, request: Request, start: int, end: int) -> tuple[int, int] | None:
+        """The state that the request saves in this step besides its last one."""
+        points = self.checkpoints
+        if points is None or not points.within:
+            return None
+        whole = max(request.prompt, request.known - 1) if self._retention.sparse else 0
+        at = next(n for n, group in enumerate(self.groups) if isinstance(group, StateGroup))
+        table = request.tables[at] if request.tables else []
+        return points.on_the_way(table, start, end, whole, spare=self._scratch if request.tables else 0)
+
+    def _keep_states(self, request: Request, group: int, first: int, tokens: int) -> None:
+        """Of the states in blocks that were offered to the cache from number `first` on, and of the one that
+        was saved on the way: those that others can go on from."""
+        points, table, pool = self.checkpoints, request.tables[group], self.pool
+        assert points is not None
+        if request.checkpoint is not None:
+            self._keep_checkpoint(request, group, request.checkpoint)
+        elif tokens and tokens == points.last(request.prompt) and table[tokens // points.size - 1]:
+            block, key = table[tokens // points.size - 1], self._key(request, group, tokens)
+            known = pool.key_of(block) == key
+            if not known:
+                pool.rename(block, key)
+            if not (known and points.new_once):
+                points.fresh.add(key)
+        made = (pool.key_of(table[n]) for n in range(first, request.offered[group]) if table[n])
+        points.fresh.update(key for key in made if key is not None)
+
+    def _keep_checkpoint(self, request: Request, group: int, checkpoint: tuple[int, int]) -> None:
+        tokens, place = checkpoint
+        points, block = self.checkpoints, request.tables[group][place]
+        assert points is not None
+        wanted = tokens in (points.last(request.prompt), request.boundary)
+        if not wanted and not self._retention.ends_segment(self.groups[group], tokens // points.size - 1):
+            self.pool.disown(block)
+        elif self.pool.key_of(block) != (key := self._key(request, group, tokens)):
+            self.pool.rename(block, key)
+            points.fresh.add(key)
+
     def _wanted(self, request: Request, stored: int, upto: int) -> int:
         """Blocks to be taken so that a running request with `stored` tokens can go on to `upto`."""
-        return self._missing(self._slots(upto), stored, list(map(len, request.tables)))
+        return self._missing(request, upto, stored, list(map(len, request.tables)), first=False)
 
-    def _missing(self, upto: int, computed: int, lengths: Sequence[int], *, capped: bool = False) -> int:
-        """Blocks to be taken so that `upto` tokens have slots, beyond table entries that are there."""
+    def _missing(
+        self,
+        request: Request,
+        upto: int,
+        computed: int,
+        lengths: Sequence[int],
+        *,
+        first: bool = True,
+        capped: bool = False,
+    ) -> int:
+        """Blocks to be taken so that `upto` tokens have slots, beyond table entries that are there. `capped`:
+        as far as an admission knows, without a drafter's slots."""
+        slots = upto if capped else self._slots(upto)
+        passes = (self._on_the_way(request, computed, upto) if capped else request.checkpoint) is not None
         total = 0
         for group, length in zip(self.groups, lengths, strict=True):
-            need = group.blocks_for(upto)
+            need = group.missing(upto, slots, computed, length, first=first, passes=passes)
             if capped and group.most is not None:
-                need = min(need, group.most)
-            total += max(need - max(group.skipped(computed), length), 0)
+                need = min(need, max(group.most - max(group.skipped(computed), length), 0))
+            total += need
         return total
 
-    def _extend(self, request: Request, slots: int) -> None:
+    def _extend(self, request: Request, computed: int, upto: int, *, first: bool = False) -> None:
+        slots = self._slots(upto)
         for group, table in zip(self.groups, request.tables, strict=True):
-            need = group.blocks_for(slots) - len(table)
+            need = group.opened(table, upto, slots, first=first, passes=request.checkpoint is not None)
             if need > 0:
                 ids = self.pool.take(need)
                 table += ids
@@ -312,10 +380,11 @@ class GroupedMemoryManager:
         """Free blocks that no token reads any more, those in flight included."""
         computed = max(0, stored - request.inflight)
         for group, table in zip(self.groups, request.tables, strict=True):
-            last = min(group.skipped(computed), len(table)) - 1
-            gone = list(takewhile(bool, (table[at] for at in range(last, -1, -1))))
-            if gone:
-                table[last + 1 - len(gone) : last + 1] = [0] * len(gone)
+            places = group.gone(table, computed)
+            if places:
+                gone = [table[at] for at in places]
+                for at in places:
+                    table[at] = 0
                 self.left += len(gone) * self.block_size
                 self.pool.let_go(request.number, gone)
 
@@ -327,12 +396,3 @@ def _decodes(request: Request) -> bool:
 
 def _batch_order(taker: tuple[Request, int, int]) -> int:
     return taker[0].order
-
-
-def _nulls(table: list[int]) -> int:
-    """Leading blocks that are gone."""
-    low, high = 0, len(table)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if table[middle] else (middle + 1, high)
-    return low

@@ -1,86 +1,102 @@
-"""Groups of layers that share block tables, and how much of its tables a request needs."""
+"""Which layers share block tables: the groups that vLLM makes of a model's layers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from kvtui.errors import ConfigError
+from kvtui.memory.group import Group
+from kvtui.memory.states import STATES, StateGroup, WholeStateGroup
 from kvtui.serving.rules import Rules
 
 ONE_FULL_LAYER = ("full",)
-Kind = tuple[int | None, int]  # window, tokens a block
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Layers with one block table."""
+class Layer(NamedTuple):
+    """What one layer keeps."""
 
-    window: int | None  # tokens that a layer looks back; None = all of them
-    size: int  # tokens a block
-    layers: tuple[int, ...]
-    drafter: bool = False  # its layers are known to include the drafter's
-    further: bool = False  # its hits are proven one block further than they count
-    extra: int = 0  # tokens kept in front of the window
-    most: int | None = None  # blocks a request can need at once, as far as admission knows
+    name: str  # full, sliding, or one of STATES
+    window: int | None
+    heads: int  # of K and V, in some unit; a state takes a block of the widest layers
 
     @property
-    def kind(self) -> Kind:
-        """Groups of one kind find the same hits."""
-        return self.window, self.size
-
-    @property
-    def proof(self) -> int:
-        """Blocks in a row that make a hit of a window."""
-        assert self.window is not None
-        return -(-(self.window - 1) // self.size) + self.further
-
-    def blocks_for(self, tokens: int) -> int:
-        """Blocks that `tokens` tokens fill."""
-        return -(-tokens // self.size)
-
-    def skipped(self, computed: int) -> int:
-        """Leading blocks that nobody reads any more when so many tokens are computed."""
-        if self.window is None:
-            return 0
-        return max(0, computed - self.window + 1 - self.extra) // self.size
+    def sort(self) -> tuple[str, int | None]:
+        """Layers of one sort share block tables."""
+        return self.name, self.window
 
 
-def groups_of(layers: Sequence[str], block_size: int, rules: Rules) -> tuple[Group, ...]:
-    """The groups that vLLM makes of attention layers (`"full"` or `"sliding:WINDOW"`, `"*2"` behind it for
-    twice the KV heads), each with as many layers as the others and the same bytes a block."""
-    kinds = [_parsed(text) for text in layers]
-    if len({window for window, _ in kinds}) == 1:
-        groups = [Group(kinds[0][0], block_size, tuple(range(len(kinds))))]
+def groups_of(
+    layers: Sequence[str], block_size: int, rules: Rules, *, prefix_cache: bool = True
+) -> tuple[Group, ...]:
+    """The groups that vLLM makes of layers, each with as many layers and the same bytes a block.
+
+    Attention is `"full"` or `"sliding:WINDOW"`, with `"*2"` behind it for twice the KV heads; `"mamba"` keeps
+    a state, `"mamba2"` one that can be saved inside a step. With `prefix_cache` states are kept by block.
+    """
+    parsed = [_parsed(text) for text in layers]
+    if {layer.name for layer in parsed} <= set(STATES):
+        raise ConfigError("a model without attention layers has no KV cache")
+    if {layer.name for layer in parsed} >= set(STATES):
+        raise ConfigError("states that a step can save do not go with others", hint="mamba or mamba2")
+    if len({layer.heads for layer in parsed if layer.name not in STATES}) > 1 and len(parsed) > len(
+        [layer for layer in parsed if layer.name not in STATES]
+    ):
+        raise ConfigError("states beside attention layers of several widths are not known")
+    make = _Maker(block_size, rules, prefix_cache=prefix_cache)
+    if len({layer.sort for layer in parsed}) == 1:
+        groups = [make.group(parsed[0], block_size, range(len(parsed)))]
     else:
-        groups = _split(kinds, block_size)
-    return tuple(_measured(group, rules) for group in _with_drafter(groups, len(kinds) - 1, rules))
+        groups = _split(parsed, make)
+    return tuple(_measured(group, rules) for group in _with_drafter(groups, len(parsed) - 1, rules))
 
 
-def _parsed(text: str) -> tuple[int | None, int]:
-    """Window and KV heads of a layer."""
+def _parsed(text: str) -> Layer:
     kind, _, heads = text.partition("*")
     name, _, window = kind.partition(":")
     positive = [part.isdigit() and int(part) > 0 for part in (window or "1", heads or "1")]
-    if name not in ("full", "sliding") or (name == "sliding") != bool(window) or not all(positive):
-        raise ConfigError(f"no attention layer {text!r}", hint="full, or sliding:1024 for a window")
-    return int(window) if window else None, int(heads or 1)
+    known = name in ("full", "sliding") or (name in STATES and not heads)
+    if not known or (name == "sliding") != bool(window) or not all(positive):
+        raise ConfigError(f"no layer {text!r}", hint="full, sliding:1024 for a window, mamba for a state")
+    return Layer(name, int(window) if window else None, int(heads or 1))
 
 
-def _split(kinds: Sequence[tuple[int | None, int]], block_size: int) -> list[Group]:
+class _Maker:
+    """Makes groups of the right class."""
+
+    def __init__(self, block_size: int, rules: Rules, *, prefix_cache: bool) -> None:
+        self.block_size = block_size
+        self._max_len = rules.max_model_len
+        self._scratch = rules.speculation.tokens
+        self._by_block = prefix_cache
+
+    def group(self, layer: Layer, size: int, layers: Sequence[int]) -> Group:
+        """A group of layers like this one."""
+        members = tuple(layers)
+        if layer.name not in STATES:
+            return Group(layer.window, size, members)
+        within = layer.name == "mamba2"
+        if self._by_block:
+            return StateGroup(None, size, members, scratch=self._scratch, within=within)
+        return WholeStateGroup(None, self._max_len, members, scratch=self._scratch, within=within)
+
+
+def _split(layers: Sequence[Layer], make: _Maker) -> list[Group]:
     """Layers by kind, in parts of equal length. Where a layer needs fewer bytes a token than the widest,
     its blocks hold more tokens; where that does not go up they are padded."""
-    widest = max(heads for _, heads in kinds)
-    buckets: dict[Kind, list[int]] = {}
-    for layer, (window, heads) in enumerate(kinds):
-        size = block_size * (1 if widest % heads else widest // heads)
-        buckets.setdefault((window, size), []).append(layer)
+    widest = max(layer.heads for layer in layers)
+    buckets: dict[tuple[str, int | None, int], list[int]] = {}
+    for at, layer in enumerate(layers):
+        even = layer.name in STATES or widest % layer.heads
+        size = make.block_size * (1 if even else widest // layer.heads)
+        buckets.setdefault((*layer.sort, size), []).append(at)
     counts = [len(members) for members in buckets.values()]
     each = max(counts) if max(counts) < min(counts) * 1.5 else min(counts)
     groups = []
-    for (window, size), members in buckets.items():
+    for (*_, size), members in buckets.items():
         parts = -(-len(members) // each)
-        groups += [Group(window, size, tuple(members[i::parts])) for i in range(parts)]
+        groups += [make.group(layers[members[0]], size, members[i::parts]) for i in range(parts)]
     return groups
 
 

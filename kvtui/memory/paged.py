@@ -27,6 +27,7 @@ class PagedMemoryManager(ByName):
     region_blocks = None
     reserves = False
     steady = True
+    checkpoints = None
     batched = True
     tables = 1
     left = 0

@@ -207,6 +207,15 @@ class BlockPool:
             self._unname(block)
         self.register((block,), (key,))
 
+    def disown(self, block: int) -> None:
+        """A block in use that stands in the map loses its content: it is written anew."""
+        if block in self._key_of:
+            self._unname(block)
+            self.evictions += 1
+            self.forgotten += 1
+            if self.log is not None:
+                self.log.add(OpKind.EVICT, -1, (block,))
+
     # ---- giving back
 
     def drop(self, block: int) -> bool:

@@ -8,6 +8,7 @@ from typing import Protocol
 from kvtui.memory.hits import Hits
 from kvtui.memory.levels import Bought, Levels
 from kvtui.memory.ops import OpLog
+from kvtui.memory.states import Checkpoints
 from kvtui.serving.request import Request
 
 
@@ -24,6 +25,11 @@ class MemoryManager(Protocol):
     batched: bool  # whether it can `serve` a batch at once, and `advance`
     tables: int  # block tables that a request has
     left: int  # slots of running requests that nobody reads any more, where it is `batched`
+
+    @property
+    def checkpoints(self) -> Checkpoints | None:
+        """Where states are kept, if the model has some."""
+        ...
 
     @property
     def evictions(self) -> int:

@@ -1,10 +1,10 @@
-"""Which full blocks are worth a place in the prefix cache: of a window, those where a later hit could end."""
+"""Which full blocks are worth a place in the prefix cache: of windows and states, where a hit could end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvtui.memory.groups import Group
+from kvtui.memory.group import Group
 from kvtui.serving.request import Request
 
 
@@ -32,12 +32,12 @@ class Retention:
 
     def kept(self, group: Group, request: Request, first: int, last: int) -> Sequence[int]:
         """Numbers of the full blocks among [first, last) that a later request could use."""
-        if group.window is None:
+        if group.full:
             return range(first, last)
         segment = (self._align if self._interval is None else self._interval) // group.size
         if segment and group.proof >= segment:
             return range(first, last)
-        shift = int(group.further)
+        shift = group.shift
         replays = [] if self._interval is None else self._replays(request)
         ends = [self._block(group, at) + shift for at in replays]
         return [
@@ -46,6 +46,16 @@ class Retention:
             if any(end - group.proof <= n < end for end in ends)
             or (segment and n >= shift and (n - shift) % segment >= segment - group.proof)
         ]
+
+    def ends_segment(self, group: Group, number: int) -> bool:
+        """Whether a full block is kept whatever the prompts are."""
+        segment = (self._align if self._interval is None else self._interval) // group.size
+        return bool(segment) and (segment <= group.proof or (number + 1) % segment == 0)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether nothing is kept but what prompts lead to."""
+        return self._interval == 0
 
     def _block(self, group: Group, token: int) -> int:
         return (token - token % self._align) // group.size

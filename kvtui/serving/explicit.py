@@ -46,6 +46,7 @@ class ExplicitScheduler(Scheduler):
         super().__init__(rules, manager)
         self._drafter = drafter or AcceptanceRate(rules.acceptance)
         self._speculation = rules.speculation
+        self._checkpoints = manager.checkpoints
         self._depth = 2 if rules.async_scheduling else 1  # batches in flight
         self._flight: deque[list[Answer]] = deque()
         self._aside: list[Request] = []  # heads of the queue that have to wait and hold nobody up
@@ -201,6 +202,8 @@ class ExplicitScheduler(Scheduler):
         self._inputs = self.rules.batch_tokens
         self._drafts = {}
         self._prompting = False
+        if self._checkpoints is not None:
+            self._checkpoints.fresh.clear()
         return super().full_step()
 
     def _chunks(self, cap: int | None, budget: int) -> None:
@@ -213,7 +216,10 @@ class ExplicitScheduler(Scheduler):
                 return 0  # the token in flight is its last
         want = request.known + request.drafts + request.placeholders - request.computed
         room = min(budget, self._room, self.rules.max_model_len - request.computed - 1)
-        return self._short_of_end(request, request.computed, min(capped(want, cap), room))
+        n = min(capped(want, cap), room)
+        if self._checkpoints is not None and n > 0:
+            n = self._checkpoints.chunk_of(request, request.computed, n)
+        return self._short_of_end(request, request.computed, n)
 
     def _scheduled(self, request: Request, stored: int, n: int) -> None:
         self._publish(request, min(stored + n, request.known))
@@ -235,7 +241,7 @@ class ExplicitScheduler(Scheduler):
         return max(n - (ahead - rest) if 0 < rest < ahead else n, 0)
 
     def _publish(self, request: Request, upto: int) -> None:
-        if upto > request.cached or self._speculation.keyed_ahead:
+        if upto > request.cached or self._speculation.keyed_ahead or self._checkpoints is not None:
             self.manager.register(request, request.cached, upto)
             request.cached = max(request.cached, upto)
 
@@ -264,16 +270,24 @@ class ExplicitScheduler(Scheduler):
         """Where only one token is left to compute and all others decode, it is made as wide as a decode."""
         room = min(left, self._room)
         want, drafts = request.known - hit, self._speculation.tokens
+        padded = False
         if drafts and want == 1 and not self._prompting and (self._served or hit):
             wide = 1 + drafts
             if hit + wide < self.rules.max_model_len:
                 if wide > room:
                     return 0
-                want = wide
+                want, padded = wide, True
         want = capped(want, cap)
         if want > room and not self.rules.enable_chunked_prefill:
             return 0
-        tokens = self._short_of_end(request, hit, min(want, room))
+        tokens = min(want, room)
+        if self._checkpoints is not None and tokens > 0:
+            tokens = self._checkpoints.chunk_of(request, hit, tokens)
+            if not tokens:
+                return 0
+            if padded and tokens != 1 + drafts:
+                tokens = 1
+        tokens = self._short_of_end(request, hit, tokens)
         self._unready = not tokens
         return tokens
 

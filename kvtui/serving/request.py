@@ -43,6 +43,7 @@ class Request:
         "arrival",
         "boundary",
         "cached",
+        "checkpoint",
         "chunking",
         "computed",
         "drafts",
@@ -114,6 +115,7 @@ class Request:
         self.tables: list[list[int]] = []  # one a group; 0 = a block that nobody needs any more
         self.offered: list[int] = []  # of each, leading blocks that were offered to the cache
         self.boundary = 0  # where a longer prefix ended that not all groups held when it was admitted
+        self.checkpoint: tuple[int, int] | None = None  # a state saved on the way: (tokens, place)
         # Explicit scheduling only: what is scheduled and not seen yet.
         self.placeholders = 0  # tokens that are being generated
         self.inflight = 0  # tokens that are being computed

@@ -21,6 +21,7 @@ class Release:
     count_at_admission: bool = False  # prefix counters move at an admission, not at every look-up
     lone_prefill: bool = False  # a lone request is not capped; adaptive cap and max_num_active_seqs exist
     go_on: bool = False  # who cannot go on for reasons of its own does not hold up those behind it
+    new_once: bool = False  # a state that was kept in an earlier step does not count as one of this step
     hash_ahead: bool = False  # keys cover what a drafter read behind a block; answers are cached at once
 
 
@@ -33,7 +34,7 @@ def _releases() -> dict[str, Release]:
         "0.24": ("lifo", "watermark"),
         "0.28": ("batch_budget", "count_at_admission"),
         "0.32": ("lone_prefill",),
-        "0.33": ("go_on", "hash_ahead"),
+        "0.33": ("go_on", "new_once", "hash_ahead"),
     }
     last, releases = Release(name=""), {}
     for name, switches in turned.items():

@@ -269,7 +269,7 @@ class Scheduler:
         limit = rules.running_limit
         while left > 0 and len(self.running) < limit and (request := self._candidate()) is not None:
             hits = manager.lookup(request)
-            hit = hits.tokens
+            hit, request.boundary = hits.tokens, hits.boundary
             if not rules.release.count_at_admission:
                 self._count(request, hit)
             tokens = self._first_chunk(request, hit, cap, left)

@@ -9,7 +9,7 @@ from kvtui.backends.ghost import GhostObserver, Mismatch
 from kvtui.decisions.recorded import prepare, rows_of
 from kvtui.frames.camera import Camera
 from kvtui.frames.frame import Cell
-from kvtui.memory.groups import Group
+from kvtui.memory.group import Group
 from kvtui.memory.pool import BlockPool
 from kvtui.serving.engine import UNLIMITED, Engine
 from tests.serving.digest import Price, run

@@ -10,17 +10,23 @@ from tests.vllm.worlds import world
 
 METHODS = ("ngram", "draft_model", "pard", "eagle", "eagle3", "mtp", "mtp_modules", "dflash")
 KINDS = ("spec", "window", "both")
+STATE_KINDS = ("state", "drafted state")
 
 
 def more_world(seed: int, kind: str, *, asynchronous: bool = False) -> World:
-    """A world of `tests.vllm.worlds` with speculative decoding ("spec"), windows ("window") or "both"."""
+    """A world of `tests.vllm.worlds` with speculative decoding ("spec"), windows ("window") or "both"; with
+    states beside attention ("state"), and drafts too ("drafted state")."""
     config, lines = world(seed, asynchronous=asynchronous)
     rng = random.Random(f"{kind} {seed}")
     if kind in ("window", "both"):
         config |= _windows(rng, config["block_size"])
         tables = rng.uniform(0.6, 1.5 + len(set(config["layers"])))
         config["num_gpu_blocks"] = int(config["num_gpu_blocks"] * tables) + 2
-    if kind in ("spec", "both"):
+    if kind in ("state", "drafted state"):
+        config |= _states(rng, config)
+        tables = rng.uniform(0.8, 1 + len(config["layers"]))
+        config["num_gpu_blocks"] = int(config["num_gpu_blocks"] * tables) + 2
+    if kind in ("spec", "both", "drafted state"):
         config |= _drafter(rng, config, asynchronous=asynchronous)
         for row in lines:
             row |= _script(rng, config["num_speculative_tokens"], config["spec_method"])
@@ -41,6 +47,21 @@ def _windows(rng: random.Random, size: int) -> dict[str, Any]:
     if rng.random() < 0.5:
         unit = size * (2 if any("*" in text for text in layers) else 1)
         options["prefix_cache_retention_interval"] = rng.choice([None, unit, 3 * unit])
+    return options
+
+
+def _states(rng: random.Random, config: dict[str, Any]) -> dict[str, Any]:
+    """Layers with states, attention and seldom a window."""
+    size = config["block_size"]
+    state = rng.choice(["mamba", "mamba2"])
+    layers = ["full"] * rng.choice([1, 1, 2]) + [state] * rng.choice([1, 1, 2, 3, 5])
+    layers += [f"sliding:{rng.randint(2, 6 * size)}"] * rng.choice([0, 0, 0, 0, 1])
+    rng.shuffle(layers)
+    options: dict[str, Any] = {"layers": layers}
+    if config["enable_prefix_caching"]:
+        options["enable_chunked_prefill"] = True  # vLLM insists on it
+        if rng.random() < 0.5:
+            options["prefix_cache_retention_interval"] = rng.choice([None, size, 3 * size])
     return options
 
 

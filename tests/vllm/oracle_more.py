@@ -14,7 +14,8 @@ CONFIG, more options
                   drafts), "dflash"
   num_speculative_tokens  3   drafts per request and step, at most
   layers          null   the attention layers in order of registration, e.g. ["full", "sliding:8"]; "*2"
-                  behind one gives it twice the KV heads. vLLM's own get_kv_cache_groups makes the groups.
+                  behind one gives it twice the KV heads; "mamba" keeps a state, "mamba2" one that a step can
+                  also save where a block ends inside it. vLLM's own get_kv_cache_groups makes the groups.
                   null = one full-attention layer.
   kv_cache_layout "LBNHC"   matters only where pages differ in size
   prefix_cache_retention_interval  0   null = every block of a window is cached
@@ -75,6 +76,7 @@ def load_base(path: Path = SHARED_ORACLE) -> ModuleType:
 
 base = load_base()
 EOS = base.EOS
+STATES = ("mamba", "mamba2")  # layers that keep one state in place of K and V
 
 
 # ---------------------------------------------------------------------------- configurations
@@ -173,6 +175,9 @@ def layer_specs(cfg: Config, extra_retained: int) -> dict[str, Any]:
     specs: dict[str, Any] = {}
     for i, text in enumerate(cfg["layers"] or ["full"]):
         kind, _, heads = text.partition("*")
+        if kind in STATES:
+            specs[f"layer{i}"] = state_spec(cfg, kind)
+            continue
         shape = {
             "block_size": cfg["block_size"],
             "num_kv_heads": int(heads or 1),
@@ -187,6 +192,24 @@ def layer_specs(cfg: Config, extra_retained: int) -> dict[str, Any]:
                 **shape, sliding_window=window, extra_retained_tokens=extra_retained
             )
     return specs
+
+
+def state_spec(cfg: Config, kind: str) -> Any:
+    """What a Mamba layer keeps, as vLLM's own layers ask for it: its page as large as one of attention."""
+    import torch
+    from vllm.v1.kv_cache_interface import MambaSpec
+
+    cached = cfg["enable_prefix_caching"]
+    exports = {"num_prefill_checkpoint_blocks": 1, "prefill_checkpoint_alignment": 1}
+    return MambaSpec(
+        block_size=cfg["block_size"] if cached else cfg["max_model_len"],
+        shapes=((1,),),
+        dtypes=(torch.float32,),
+        page_size_padded=cfg["block_size"] * 2 * 8 * 4,
+        mamba_cache_mode="align" if cached else "none",
+        num_speculative_blocks=cfg["num_speculative_tokens"] if cfg["spec_method"] else 0,
+        **(exports if kind == "mamba2" else {}),
+    )
 
 
 def vllm_config(cfg: Config) -> Any:
@@ -228,6 +251,8 @@ def vllm_config(cfg: Config) -> Any:
     config.cache_config.num_gpu_blocks = cfg["num_gpu_blocks"]
     config.cache_config.kv_cache_layout = cfg["kv_cache_layout"]
     config.cache_config.enable_prefix_caching = cfg["enable_prefix_caching"]
+    if cfg["enable_prefix_caching"] and set(cfg["layers"] or ()) & set(STATES):
+        config.cache_config.mamba_cache_mode = "align"
     return config
 
 
@@ -285,6 +310,8 @@ def describe(group: Any) -> list[Any]:
     spec = group.kv_cache_spec
     window = getattr(spec, "sliding_window", None)
     kind = "full" if window is None else "sliding"
+    if hasattr(spec, "mamba_cache_mode"):
+        kind = "mamba2" if spec.num_prefill_checkpoint_blocks else "mamba"
     return [kind, window, spec.block_size, len(group.layer_names), group.is_eagle_group]
 
 

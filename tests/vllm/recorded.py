@@ -13,13 +13,14 @@ from typing import Any
 
 from tests.serving.worlds import World
 from tests.vllm.compare import Decisions
-from tests.vllm.more_worlds import more_world
+from tests.vllm.more_worlds import KINDS as MORE_KINDS
+from tests.vllm.more_worlds import STATE_KINDS, more_world
 from tests.vllm.worlds import world
 
 FOLDER = Path(__file__).with_name("recordings")
 LENGTH = 8  # hex digits
 REFUSED = "-" * LENGTH  # vLLM does not accept the world
-KINDS = ("plain", "spec", "window", "both")
+KINDS = ("plain", *MORE_KINDS, *STATE_KINDS)
 
 
 def kind_name(kind: str, *, asynchronous: bool) -> str:
@@ -29,10 +30,10 @@ def kind_name(kind: str, *, asynchronous: bool) -> str:
 
 def world_of(name: str, seed: int) -> World:
     """The world of a seed of a kind, see `kind_name`."""
-    kind, _, rest = name.partition(" ")
+    kind, asynchronous = name.removesuffix(" async"), name.endswith(" async")
     if kind == "plain":
-        return world(seed, asynchronous=bool(rest))
-    return more_world(seed, kind, asynchronous=bool(rest))
+        return world(seed, asynchronous=asynchronous)
+    return more_world(seed, kind, asynchronous=asynchronous)
 
 
 def digest(decisions: Decisions) -> str:
@@ -65,7 +66,7 @@ class Store:
     @property
     def random(self) -> dict[str, list[str]]:
         """Digests of random worlds by kind, from seed 0 on."""
-        return {kind: _cut(self._kept[kind]) for kind in self._kept if kind.partition(" ")[0] in KINDS}
+        return {kind: _cut(self._kept[kind]) for kind in self._kept if kind.removesuffix(" async") in KINDS}
 
     def keep(self, kind: str, seed: int, found: str) -> None:
         """Add the digest of a random world, or put it in place of an older one."""
