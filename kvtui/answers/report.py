@@ -168,7 +168,7 @@ def _groups(lane: Lane) -> list[dict[str, Any]] | None:
         return None
     return [
         {
-            "attention": "full" if group.window is None else "sliding",
+            "attention": group.name,
             "window": group.window,
             "layers": len(group.layers),
             "block_size": group.size,

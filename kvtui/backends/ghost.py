@@ -17,6 +17,7 @@ from kvtui.memory.forks import ForkingMemoryManager
 from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.ops import Op, OpKind, OpLog
 from kvtui.memory.protocol import MemoryManager
+from kvtui.memory.states import STATES
 from kvtui.serving.engine import Engine
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Phase, Request
@@ -69,6 +70,7 @@ class View(NamedTuple):
     size: int  # tokens a unit
     salt: int  # what tells its contents from those of other groups
     window: int | None = None  # tokens that are looked at; None = all
+    state: bool = False  # only what stands for the last token is kept, and read by the next one
 
 
 class Mismatch(AssertionError):
@@ -83,7 +85,7 @@ class GhostObserver:
         manager = engine.manager
         self._log = manager.log = OpLog()
         host = manager.host_blocks if isinstance(manager, ForkingMemoryManager) else 0
-        self._pool = GhostPool(manager.blocks, max(size for size, _ in _groups(manager)), host=host)
+        self._pool = GhostPool(manager.blocks, _largest(manager), host=host)
         self._truth = truth
         self.reads = 0  # slots compared
         engine.observer = self
@@ -103,10 +105,13 @@ class GhostObserver:
     def scheduled(self, engine: Engine, plan: Plan) -> None:
         self._pool.replay(self._log.drain())
         chunks = chunks_of(engine, plan)
+        for request, (start, _) in chunks.items():
+            self._check_states(engine, request, start)
         for request, (start, n) in chunks.items():
             for view in views(engine, request):
-                contents = self._truth(request)[start : start + n] + view.salt
-                self._pool.write(view.rows, start, contents, size=view.size)
+                for first, end in _written(request, view, start, start + n):
+                    contents = self._truth(request)[first:end] + view.salt
+                    self._pool.write(view.rows, first, contents, size=view.size)
         for request, (start, n) in chunks.items():
             self._check(engine, request, start, start + n)
 
@@ -122,13 +127,32 @@ class GhostObserver:
 
     def _check(self, engine: Engine, request: Request, start: int, upto: int) -> None:
         truth = self._truth(request)[:upto]  # drafts past the last token mean nothing
-        for rows, size, salt, window in views(engine, request):
+        for rows, size, salt, window, state in views(engine, request):
+            if state:
+                continue
             first = 0 if window is None else max(0, start - window + 1)
             got = self._pool.read(rows, len(truth), start=first, size=size)
             wrong = np.flatnonzero(got != truth[first:] + salt)
             self.reads += len(got)
             if len(wrong):
                 raise Mismatch(f"request {request.number} reads a wrong slot at token {first + wrong[0]}")
+
+    def _check_states(self, engine: Engine, request: Request, start: int) -> None:
+        """Whether a request finds the states that the `start` tokens before its next one have led to."""
+        for view in views(engine, request):
+            if view.state and start:
+                got = self._pool.read(view.rows, start, start=start - 1, size=view.size)
+                self.reads += 1
+                if got[0] != self._truth(request)[start - 1] + view.salt:
+                    raise Mismatch(f"request {request.number} goes on from a wrong state at token {start}")
+
+
+def _written(request: Request, view: View, start: int, end: int) -> list[tuple[int, int]]:
+    """Ranges of tokens that a step over [start, end) stores something for."""
+    if not view.state:
+        return [(start, end)]
+    ends = [end] if request.checkpoint is None else [request.checkpoint[0], end]
+    return [(at - 1, at) for at in ends]
 
 
 def chunks_of(engine: Engine, plan: Plan) -> dict[Request, tuple[int, int]]:
@@ -145,18 +169,21 @@ def views(engine: Engine, request: Request) -> list[View]:
     size = engine.manager.block_size
     if request.reserved:
         return [View(list(range(request.taken, request.taken + request.reserved // size)), size, 0)]
-    groups = _groups(engine.manager)
+    tables, manager = request.all_tables, engine.manager
+    if not isinstance(manager, GroupedMemoryManager):
+        return [View(table, size, salt) for salt, table in enumerate(tables)]
+    followed = not engine.rules.speculation.tokens  # which state a draft leads to is not followed
     return [
-        View(table, size, salt, window)
-        for salt, (table, (size, window)) in enumerate(zip(request.all_tables, groups, strict=True))
+        View(table, group.size, salt, group.window, group.name in STATES)
+        for salt, (table, group) in enumerate(zip(tables, manager.groups, strict=True))
+        if followed or group.name not in STATES
     ]
 
 
-def _groups(manager: MemoryManager) -> list[tuple[int, int | None]]:
-    """Tokens a block and window of each group of layers."""
-    if isinstance(manager, GroupedMemoryManager):
-        return [(group.size, group.window) for group in manager.groups]
-    return [(manager.block_size, None)]
+def _largest(manager: MemoryManager) -> int:
+    """Tokens that a block of any group of layers holds at most."""
+    groups = manager.groups if isinstance(manager, GroupedMemoryManager) else ()
+    return max([group.size for group in groups], default=manager.block_size)
 
 
 def contents_of(request: Request, block_size: int) -> Contents:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kvtui.frames.frame import Cell, Cells
 from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.memory.group import Group
 from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.ops import Op, OpKind
 from kvtui.memory.paged import PagedMemoryManager
@@ -36,9 +37,9 @@ class PagedCells:
 
     def __init__(self, manager: PagedMemoryManager | GroupedMemoryManager) -> None:
         self._size = manager.block_size
-        self._sizes = [self._size]  # tokens a block, in each group
+        self._groups: Sequence[Group] = [Group(None, self._size, ())]
         if isinstance(manager, GroupedMemoryManager):
-            self._sizes = [group.size for group in manager.groups]
+            self._groups = manager.groups
         blocks = manager.blocks
         self._state = np.zeros(blocks, np.uint8)
         self._owner = np.full(blocks, -1, np.int32)
@@ -72,10 +73,10 @@ class PagedCells:
 
     def _last_blocks(self, request: Request, stored: int) -> Iterator[tuple[int, int]]:
         """Blocks (from 0) of a request that are not full, and the slots filled in each."""
-        for size, table in zip(self._sizes, request.all_tables, strict=True):
-            for at in range(stored // size, len(table)):
+        for group, table in zip(self._groups, request.all_tables, strict=True):
+            for at, tokens in group.partial(table, stored):
                 if table[at]:
-                    yield table[at] - 1, max(stored - at * size, 0) * self._size // size
+                    yield table[at] - 1, tokens * self._size // group.size
 
     def _owners(self, batch: list[Request]) -> NDArray[np.int32]:
         """A shared block whose first owner has gone belongs to the oldest that still holds it."""

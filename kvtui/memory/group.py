@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -75,6 +76,10 @@ class Group:
     def filled(self, table: list[int], tokens: int) -> int:
         """Tokens of the first `tokens` that the blocks of a table hold."""
         return max(tokens - nulls(table) * self.size, 0)
+
+    def partial(self, table: list[int], tokens: int) -> Iterable[tuple[int, int]]:
+        """Places of the blocks that `tokens` tokens do not fill, with the tokens in each."""
+        return ((at, max(tokens - at * self.size, 0)) for at in range(tokens // self.size, len(table)))
 
 
 def nulls(table: list[int]) -> int:

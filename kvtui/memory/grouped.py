@@ -18,6 +18,7 @@ from kvtui.memory.levels import Bought, Levels
 from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.pool import BlockPool
 from kvtui.memory.retention import Retention
+from kvtui.memory.statekeeping import StateKeeping
 from kvtui.memory.states import Checkpoints, StateGroup
 from kvtui.memory.wheel import PhaseWheel
 from kvtui.serving.request import Request
@@ -64,13 +65,15 @@ class GroupedMemoryManager:
         )
         self._unit = math.gcd(*(g.size for g in self.groups))  # tokens a hash
         self._lookahead = rules.speculation.lookahead
-        self._scratch = rules.speculation.tokens
         self._ahead = rules.speculation.keyed_ahead
         self.left = 0
         self.tables = len(self.groups)
-        states = [g for g in self.groups if isinstance(g, StateGroup)]
-        self.checkpoints = Checkpoints.under(rules, block_size, within=states[0].within) if states else None
-        alike = all(g.size == block_size and not isinstance(g, StateGroup) for g in self.groups)
+        self._states: StateKeeping | None = None
+        self.checkpoints: Checkpoints | None = None
+        if any(isinstance(group, StateGroup) for group in self.groups):
+            self._states = StateKeeping(self.groups, rules, self._retention, self.pool, self._key)
+            self.checkpoints = self._states.checkpoints
+        alike = all(g.size == block_size for g in self.groups) and self._states is None
         self.batched = not rules.explicit and alike
         self._decodes = PhaseWheel(block_size)
         self._started: dict[int, Request] = {}  # decodes that have not left windows since their prompt
@@ -172,7 +175,7 @@ class GroupedMemoryManager:
         kept = [blocks[n:] for blocks, n in zip(found, skipped, strict=True)]
         idle = sum(pool.idle(b) for blocks in kept for b in blocks if b)
         room = pool.free - idle - watermark
-        if self._in_the_making(found):
+        if self._states is not None and self._states.in_the_making(found):
             return False
         lengths = list(map(len, found))
         if reserve_full:
@@ -224,8 +227,8 @@ class GroupedMemoryManager:
                 request.offered[at] = last
                 if self.log is not None:
                     self.log.add(OpKind.PUBLISH, request.number, [table[n] for n in names])
-            if isinstance(group, StateGroup):
-                self._keep_states(request, at, first, retention.offered(group, min(upto, known)))
+            if self._states is not None and isinstance(group, StateGroup):
+                self._states.keep(request, at, first, retention.offered(group, min(upto, known)))
             elif group.full and group.size != self._unit:
                 self._name_tail(request, at, tokens)
 
@@ -294,51 +297,9 @@ class GroupedMemoryManager:
         if 0 < end <= tokens and end % size and at < len(table) and self.pool.key_of(table[at]) is None:
             self.pool.rename(table[at], self._key(request, group, end) + len(self.groups))
 
-    def _in_the_making(self, found: Sequence[list[int]]) -> bool:
-        """Whether a hit stands on a state that is computed only in this step."""
-        fresh = self.checkpoints.fresh if self.checkpoints else ()
-        ends = (
-            table[-1] for group, table in zip(self.groups, found, strict=True) if table and not group.full
-        )
-        return bool(fresh) and any(self.pool.key_of(block) in fresh for block in ends)
-
     def _on_the_way(self, request: Request, start: int, end: int) -> tuple[int, int] | None:
         """The state that the request saves in this step besides its last one."""
-        points = self.checkpoints
-        if points is None or not points.within:
-            return None
-        whole = max(request.prompt, request.known - 1) if self._retention.sparse else 0
-        at = next(n for n, group in enumerate(self.groups) if isinstance(group, StateGroup))
-        table = request.tables[at] if request.tables else []
-        return points.on_the_way(table, start, end, whole, spare=self._scratch if request.tables else 0)
-
-    def _keep_states(self, request: Request, group: int, first: int, tokens: int) -> None:
-        """Of the states in blocks that were offered to the cache from number `first` on, and of the one that
-        was saved on the way: those that others can go on from."""
-        points, table, pool = self.checkpoints, request.tables[group], self.pool
-        assert points is not None
-        if request.checkpoint is not None:
-            self._keep_checkpoint(request, group, request.checkpoint)
-        elif tokens and tokens == points.last(request.prompt) and table[tokens // points.size - 1]:
-            block, key = table[tokens // points.size - 1], self._key(request, group, tokens)
-            known = pool.key_of(block) == key
-            if not known:
-                pool.rename(block, key)
-            if not (known and points.new_once):
-                points.fresh.add(key)
-        made = (pool.key_of(table[n]) for n in range(first, request.offered[group]) if table[n])
-        points.fresh.update(key for key in made if key is not None)
-
-    def _keep_checkpoint(self, request: Request, group: int, checkpoint: tuple[int, int]) -> None:
-        tokens, place = checkpoint
-        points, block = self.checkpoints, request.tables[group][place]
-        assert points is not None
-        wanted = tokens in (points.last(request.prompt), request.boundary)
-        if not wanted and not self._retention.ends_segment(self.groups[group], tokens // points.size - 1):
-            self.pool.disown(block)
-        elif self.pool.key_of(block) != (key := self._key(request, group, tokens)):
-            self.pool.rename(block, key)
-            points.fresh.add(key)
+        return None if self._states is None else self._states.on_the_way(request, start, end)
 
     def _wanted(self, request: Request, stored: int, upto: int) -> int:
         """Blocks to be taken so that a running request with `stored` tokens can go on to `upto`."""

@@ -36,13 +36,12 @@ def groups_of(
     a state, `"mamba2"` one that can be saved inside a step. With `prefix_cache` states are kept by block.
     """
     parsed = [_parsed(text) for text in layers]
-    if {layer.name for layer in parsed} <= set(STATES):
+    if all(layer.name in STATES for layer in parsed):
         raise ConfigError("a model without attention layers has no KV cache")
     if {layer.name for layer in parsed} >= set(STATES):
         raise ConfigError("states that a step can save do not go with others", hint="mamba or mamba2")
-    if len({layer.heads for layer in parsed if layer.name not in STATES}) > 1 and len(parsed) > len(
-        [layer for layer in parsed if layer.name not in STATES]
-    ):
+    attention = [layer for layer in parsed if layer.name not in STATES]
+    if len(attention) < len(parsed) and len({layer.heads for layer in attention}) > 1:
         raise ConfigError("states beside attention layers of several widths are not known")
     make = _Maker(block_size, rules, prefix_cache=prefix_cache)
     if len({layer.sort for layer in parsed}) == 1:

@@ -8,6 +8,7 @@ a request has one block.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kvtui.memory.group import Group
@@ -138,6 +139,9 @@ class StateGroup(Group):
     def filled(self, table: list[int], tokens: int) -> int:
         return sum(map(bool, table)) * self.size
 
+    def partial(self, table: list[int], tokens: int) -> Iterable[tuple[int, int]]:
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class WholeStateGroup(Group):
@@ -159,3 +163,6 @@ class WholeStateGroup(Group):
 
     def filled(self, table: list[int], tokens: int) -> int:
         return len(table) * self.size
+
+    def partial(self, table: list[int], tokens: int) -> Iterable[tuple[int, int]]:
+        return ()

@@ -11,12 +11,15 @@ from kvtui.frames.camera import Camera
 from kvtui.frames.frame import Cell
 from kvtui.memory.group import Group
 from kvtui.memory.pool import BlockPool
+from kvtui.memory.statekeeping import StateKeeping
+from kvtui.memory.states import Checkpoints
 from kvtui.serving.engine import UNLIMITED, Engine
 from tests.serving.digest import Price, run
 from tests.serving.test_ghost import truth_of
-from tests.vllm.more_worlds import KINDS, more_world
+from tests.vllm.more_worlds import KINDS, STATE_KINDS, more_world
 
 SEEDS = range(50)
+ALL_KINDS = (*KINDS, *STATE_KINDS)
 
 
 def engine_of(seed: int, kind: str, *, asynchronous: bool) -> Engine:
@@ -37,7 +40,7 @@ def watched(seed: int, kind: str, *, asynchronous: bool) -> GhostObserver:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_every_group_reads_right(kind: str, asynchronous: bool) -> None:
     assert sum(watched(seed, kind, asynchronous=asynchronous).reads for seed in SEEDS) > 50_000
 
@@ -55,20 +58,39 @@ def handed_to_another_group(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(BlockPool, "find", lambda self, key: find(self, key // 2))
 
 
-@pytest.mark.parametrize("bug", [left_too_early, handed_to_another_group])
-def test_a_planted_bug_is_caught(bug, monkeypatch: pytest.MonkeyPatch) -> None:
+def found_in_the_making(patch: pytest.MonkeyPatch) -> None:
+    """A request goes on from a state that is only computed in the same step."""
+    patch.setattr(StateKeeping, "in_the_making", lambda self, found: False)
+
+
+def saved_nowhere(patch: pytest.MonkeyPatch) -> None:
+    """Chunks of prompts end anywhere, and not where states are kept."""
+    patch.setattr(Checkpoints, "chunk_of", lambda self, request, start, tokens: tokens)
+
+
+BUGS = [
+    (left_too_early, "window"),
+    (handed_to_another_group, "window"),
+    (handed_to_another_group, "state"),
+    (found_in_the_making, "state"),
+    (saved_nowhere, "state"),
+]
+
+
+@pytest.mark.parametrize(("bug", "kind"), BUGS)
+def test_a_planted_bug_is_caught(bug, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bug(monkeypatch)
     found = 0
     for seed in SEEDS:
         try:
-            watched(seed, "window", asynchronous=False)
+            watched(seed, kind, asynchronous=False)
         except (Mismatch, AssertionError, KeyError):
             found += 1
     assert found >= 2
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_pictures_agree_with_the_memory(kind: str, asynchronous: bool) -> None:
     for seed in range(25):
         engine = engine_of(seed, kind, asynchronous=asynchronous)
@@ -88,7 +110,7 @@ def test_pictures_agree_with_the_memory(kind: str, asynchronous: bool) -> None:
         engine.manager.pool.check()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_any_number_of_steps_a_call_gives_one_run(kind: str) -> None:
     for seed in range(15):
         digests = []

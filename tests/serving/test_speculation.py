@@ -126,7 +126,9 @@ def test_other_releases_are_not_known() -> None:
         Rules(1000, spec_method="ngram", release=release("0.28"))
 
 
-@pytest.mark.parametrize("layer", ["half", "sliding", "sliding:0", "full:3", "full*0", "sliding:x"])
+@pytest.mark.parametrize(
+    "layer", ["half", "sliding", "sliding:0", "full:3", "full*0", "sliding:x", "mamba*2", "mamba:4"]
+)
 def test_what_is_no_layer_is_refused(layer: str) -> None:
-    with pytest.raises(ConfigError, match="no attention layer"):
+    with pytest.raises(ConfigError, match="no layer"):
         groups_of([layer, "full"], 16, Rules(1000))

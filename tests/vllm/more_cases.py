@@ -127,6 +127,24 @@ CASES: dict[str, World] = {
         [ask(f"r{i}", 0, 12, 20) for i in range(4)], "full,sliding:8", num_gpu_blocks=24
     ),
     "hybrid-async": window(AGAIN, "full,sliding:8", async_scheduling=True),
+    # ---- states beside attention
+    "state-chunks-end-at-blocks": window([ask("a", 0, 30, 8)], "full,mamba", max_num_batched_tokens=11),
+    "state-saved-on-the-way": window([ask("a", 0, 30, 8)], "full,mamba2", max_num_batched_tokens=11),
+    "state-block-wider-than-a-step": window([ask("a", 0, 30, 8)], "full,mamba", max_num_batched_tokens=3),
+    "state-in-the-making": window(
+        [ask("a", 0, [["x", 16]], 3), ask("b", 0, [["x", 18]], 3), ask("c", 1, [["x", 18]], 3)], "full,mamba"
+    ),
+    "state-shared-prefix": window(TURNS, "full,mamba,mamba,mamba"),
+    "state-shared-prefix-dense": window(TURNS, "full,mamba2", prefix_cache_retention_interval=None),
+    "state-shared-prefix-every-12": window(TURNS, "full,mamba", prefix_cache_retention_interval=12),
+    "state-beside-a-window": window(TURNS, "full,sliding:8,mamba"),
+    "state-without-prefix-cache": window(TURNS, "full,mamba,mamba", enable_prefix_caching=False),
+    "state-preempted": window(
+        [ask(f"r{i}", 0, 12, 20) for i in range(4)], "full,mamba2,full", num_gpu_blocks=26
+    ),
+    "state-async": window(AGAIN, "full,mamba", async_scheduling=True),
+    "state-mtp": window([row | {"accept": [1, 3]} for row in AGAIN], "full,mamba,full", spec_method="mtp"),
+    "state-ngram": window([row | {"accept": [0, 2]} for row in TURNS], "full,mamba2", spec_method="ngram"),
     "hybrid-eagle": window(
         [row | {"accept": [1, 3]} for row in AGAIN], "full,sliding:8", spec_method="eagle"
     ),
@@ -134,6 +152,9 @@ CASES: dict[str, World] = {
         [row | {"accept": [1, 3]} for row in AGAIN], "full,sliding:8,full", spec_method="mtp"
     ),
 }
+
+
+PLAIN = [name for name in CASES if not name.startswith("state-")]  # that the plain simulator knows
 
 
 def read(name: str) -> tuple[World, list[dict[str, Any]]]:

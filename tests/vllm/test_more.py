@@ -9,7 +9,7 @@ import pytest
 
 from tests.shared import needs_shared
 from tests.vllm.compare import difference
-from tests.vllm.more_cases import CASES, read
+from tests.vllm.more_cases import CASES, PLAIN, read
 from tests.vllm.real import MORE_ORACLE, RealScheduler, release_of, why_not
 
 REASON = why_not()
@@ -30,7 +30,7 @@ def test_recordings_are_of_these_cases(name: str) -> None:
 
 
 @needs_shared
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", PLAIN)
 def test_plain_simulator(name: str) -> None:
     from tests.vllm.plain.simulator import Sim
 
