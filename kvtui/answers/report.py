@@ -63,7 +63,7 @@ def _config(experiment: Experiment) -> dict[str, Any]:
         "long_prefill_token_threshold": rules.long_prefill_token_threshold,
         "watermark": rules.watermark,
         "async_scheduling": rules.async_scheduling,
-        "speculation": _speculation(rules),
+        "speculation": _speculation(experiment, rules),
         "vllm": rules.release.name,
         "until_s": experiment.until_s,
         "assumed": list(experiment.assumptions),
@@ -177,13 +177,14 @@ def _groups(lane: Lane) -> list[dict[str, Any]] | None:
     ]
 
 
-def _speculation(rules: Rules) -> dict[str, Any] | None:
+def _speculation(experiment: Experiment, rules: Rules) -> dict[str, Any] | None:
     if rules.spec_method is None:
         return None
     return {
         "method": rules.spec_method,
         "tokens": rules.num_speculative_tokens,
         "acceptance": list(rules.acceptance),
+        "pool_is_upper_bound": experiment.drafter_left_out,
     }
 
 

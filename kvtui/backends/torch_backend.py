@@ -146,7 +146,7 @@ class TorchBackend:
         if layers_of(self.model, experiment.tp):
             raise ConfigError(
                 f"layers of {self.model.label} have several block tables, for which there are no tensors",
-                hint="choose a model without sliding windows",
+                hint="choose a model without sliding windows and Mamba layers",
             )
         for spec in specs:
             if spec.manager not in ("contiguous", "paged"):

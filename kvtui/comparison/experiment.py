@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec, named
-from kvtui.comparison.layers import layers_of, longest, slot_share
+from kvtui.comparison.layers import block_size_of, layers_of, longest, slot_share
 from kvtui.comparison.systems import Manager, Site, build
 from kvtui.errors import ConfigError
 from kvtui.frames.frame import LaneInfo
@@ -14,6 +14,7 @@ from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.hardware.kvtypes import element_bytes, token_bytes
 from kvtui.hardware.sizing import BatchLimits, batch_limits, check_given, default_utilization, pool
 from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.memory.states import STATES
 from kvtui.serving.engine import Engine
 from kvtui.serving.measured import Backend, StepTimes
 from kvtui.serving.rules import DRAFTING, NEWEST, Rules, release
@@ -59,7 +60,7 @@ class Experiment:
     backend: Backend | None = None  # of lanes that are measured
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lanes", named(self.lanes))
+        object.__setattr__(self, "lanes", named(tuple(map(self._with_room, self.lanes))))
         if not self.lanes:
             raise ConfigError("there is no lane to run", hint="--lane contiguous --lane paged")
         if self.slots is not None and self.slots < 1:
@@ -79,6 +80,19 @@ class Experiment:
         if self.slots is not None or self.workload.slots is not None:
             most = max(self.pool_slots(spec) // spec.block_size for spec in self.lanes)
             check_given(most, self.pool_from)
+
+    def _with_room(self, spec: LaneSpec) -> LaneSpec:
+        """The lane with blocks that are large enough for the states of the model's layers."""
+        if spec.manager != "paged":
+            return spec
+        size = block_size_of(
+            self.model,
+            spec.block_size,
+            tp=self.tp,
+            token_bytes=token_bytes(self.model, spec.kv_dtype, tp=self.tp),
+            drafts=self.num_speculative_tokens if self.spec_method else 0,
+        )
+        return replace(spec, block_size=size)
 
     # ---- what follows from it
 
@@ -153,6 +167,12 @@ class Experiment:
     def rules(self) -> Rules:
         """Scheduler options, those of vLLM's server where nothing else was asked for."""
         rules = self._rules(self.length_limit)
+        kept = any(spec.prefix_cache and set(self._layers(spec)) & set(STATES) for spec in self.lanes)
+        if kept and not self.chunked_prefill:
+            raise ConfigError(
+                f"states of {self.model.label} stay cached only where prompts are computed in chunks",
+                hint="leave chunked prefill on, or the prefix cache out: --lane paged:prefix_cache=off",
+            )
         if not self.chunked_prefill and rules.max_num_batched_tokens < rules.max_model_len:
             raise ConfigError(
                 f"without chunked prefill a step of {rules.max_num_batched_tokens:,} tokens cannot take in a "
@@ -196,8 +216,12 @@ class Experiment:
         )
 
     def _assumed_of_rules(self) -> tuple[str, ...]:
-        told_apart = any(map(self._layers, self.lanes))
-        unsure = {"windows of layers": told_apart, "asynchronous scheduling": self.async_scheduling}
+        layers = {layer for spec in self.lanes for layer in self._layers(spec)}
+        unsure = {
+            "windows of layers": any(layer.startswith("sliding") for layer in layers),
+            "states of layers": bool(layers & set(STATES)),
+            "asynchronous scheduling": self.async_scheduling,
+        }
         said = [
             f"{what}: by the rules of vLLM {DRAFTING[0]}, those of {self.vllm} are not known"
             for what, used in unsure.items()
@@ -207,7 +231,24 @@ class Experiment:
             said.append(
                 "layers with chunked attention: stored like those with full attention, vLLM's default"
             )
+        if layers & set(STATES):
+            size = max(spec.block_size for spec in self.lanes if self._layers(spec))
+            said.append(f"blocks of {size:,} tokens: vLLM takes so large ones that one holds a state")
+            if not all(map(self._layers, self.lanes)):
+                said.append("states of layers without K and V take memory in paged lanes only")
+        if self.drafter_left_out:
+            said.append(
+                f"memory of the drafter ({self.spec_method}: its weights, K and V of its layers) is not "
+                "counted: there are fewer blocks than this"
+            )
         return tuple(said)
+
+    @property
+    def drafter_left_out(self) -> bool:
+        """Whether the pool is an upper bound because a drafter takes some of the memory it was sized from.
+        Looking up n-grams takes none."""
+        sized = self.slots is None and self.workload.slots is None
+        return sized and self.spec_method not in (None, "ngram")
 
     # ---- lanes
 

@@ -7,24 +7,52 @@ from functools import cache
 
 from kvtui.hardware.catalogue import KvGroup, ModelSpec
 from kvtui.memory.groups import groups_of
+from kvtui.memory.states import STATES
 from kvtui.serving.rules import Rules
+
+KERNEL_BLOCK = 16  # tokens: blocks of attention kernels are multiples of it
 
 
 @cache
 def layers_of(model: ModelSpec, tp: int = 1) -> tuple[str, ...]:
-    """Attention layers as `groups_of` reads them; empty where all layers share one block table.
+    """Layers as `groups_of` reads them; empty where all that keep K and V share one block table.
 
-    That is so without windows, and with chunked attention: by default vLLM then stores all layers like those
-    of full attention. States of linear attention have no part in it.
+    That is so without windows and states, and with chunked attention: by default vLLM then stores all layers
+    like those of full attention. States of linear attention count where their size is known, and `tp` GPUs
+    share them evenly.
     """
     kinds = {group.kind for group in model.kv_groups}
-    if "sliding" not in kinds or kinds - {"sliding", "full"}:
+    if not kinds & {"sliding", "linear"} or kinds - {"sliding", "full", "linear"}:
         return ()
-    narrowest = min(_width(group, tp) for group in model.kv_groups)
-    names = [_named(group, _width(group, tp) // narrowest) for group in model.kv_groups]
+    attention = [group for group in model.kv_groups if group.kind != "linear"]
+    widths = {_width(group, tp) for group in attention}
+    if "linear" in kinds and (not states_known(model, tp) or len(widths) != 1):
+        return ()
+    names = [_named(group, _width(group, tp) // min(widths)) for group in model.kv_groups]
     return tuple(
         name for name, group in zip(names, model.kv_groups, strict=True) for _ in range(group.layers)
     )
+
+
+def states_known(model: ModelSpec, tp: int) -> bool:
+    """Whether it is known what the layers of linear attention, if there are any, keep on one of `tp` GPUs."""
+    states = [group.state for group in model.kv_groups if group.kind == "linear"]
+    return all(state is not None and state.parts % tp == 0 for state in states)
+
+
+def block_size_of(model: ModelSpec, asked: int, *, tp: int, token_bytes: int, drafts: int = 0) -> int:
+    """Tokens a block, `asked` or more: a block of an attention layer is at least as large as a state. Of a
+    token all attention layers store `token_bytes`.
+
+    As vLLM 0.32 does (platforms/interface.py): the smallest multiple of what was asked for, and of 16.
+    """
+    if "linear" not in {group.kind for group in model.kv_groups} or not layers_of(model, tp):
+        return asked
+    states = [group.state.bytes(tp, drafts=drafts) for group in model.kv_groups if group.state is not None]
+    layers = sum(group.layers for group in model.kv_groups if group.kind != "linear")
+    unit = max(asked, KERNEL_BLOCK)
+    size = unit * -(-max(states) * layers // (unit * token_bytes))
+    return max(asked, -(-size // KERNEL_BLOCK) * KERNEL_BLOCK)
 
 
 def _width(group: KvGroup, tp: int) -> int:
@@ -33,6 +61,8 @@ def _width(group: KvGroup, tp: int) -> int:
 
 
 def _named(group: KvGroup, times: int) -> str:
+    if group.kind == "linear":
+        return STATES[group.state is not None and group.state.within]
     name = "full" if group.window is None else f"sliding:{group.window}"
     return name if times == 1 else f"{name}*{times}"
 
@@ -55,8 +85,6 @@ def longest(layers: tuple[str, ...], blocks: int, block_size: int, rules: Callab
     while low < high:
         length = (low + high + 1) // 2
         groups = groups_of(layers, block_size, rules(length))
-        needs = [
-            g.blocks_for(length) if g.most is None else min(g.blocks_for(length), g.most) for g in groups
-        ]
-        low, high = (length, high) if sum(needs) <= blocks else (low, length - 1)
+        need = sum(group.at_once(length) for group in groups)
+        low, high = (length, high) if need <= blocks else (low, length - 1)
     return low

@@ -18,6 +18,23 @@ _Spec = TypeVar("_Spec", "ModelSpec", "GpuSpec")
 WEIGHT_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "fp4": 4, "int4": 4}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What a layer of linear attention keeps of a request: the last inputs of a convolution, 16 bits each,
+    and a recurrent state."""
+
+    channels: int  # of the convolution
+    past: int  # inputs of it
+    numbers: int  # of the recurrent state
+    element: int  # bytes of such a number
+    parts: int  # as many GPUs, or a divisor, share it evenly
+    within: bool = False  # whether a step can save a state that it passes
+
+    def bytes(self, tp: int, *, drafts: int = 0) -> int:
+        """On one of `tp` GPUs, with what so many drafts need; `tp` divides `parts`."""
+        return self.channels // tp * (self.past + drafts) * 2 + self.numbers // tp * self.element
+
+
 @dataclass(frozen=True, slots=True)
 class KvGroup:
     """Layers of one kind of attention: full, sliding, chunked, mla, or linear (a state of fixed size)."""
@@ -29,6 +46,7 @@ class KvGroup:
     window: int | None = None  # tokens a sliding or chunked layer looks back
     kv_lora_rank: int = 0
     qk_rope_head_dim: int = 0
+    state: State | None = None  # of a linear layer, where it is known
 
     def kv_elements(self, tp: int) -> int:
         """Numbers that one GPU of `tp` stores for a token. An MLA latent is stored whole on each of them."""
@@ -223,11 +241,15 @@ def _models() -> dict[str, ModelSpec]:
 
 
 def _model(row: dict[str, Any]) -> ModelSpec:
-    groups = tuple(KvGroup(**group) for group in row.pop("kv_groups"))
+    groups = tuple(_group(**group) for group in row.pop("kv_groups"))
     moe = row.pop("moe", None)
     experts = Experts(moe["experts"], moe["top_k"], moe.get("moe_intermediate")) if moe else None
     aliases = tuple(row.pop("aliases", ()))
     return ModelSpec(kv_groups=groups, moe=experts, aliases=aliases, **row)
+
+
+def _group(*, state: dict[str, Any] | None = None, **fields: Any) -> KvGroup:
+    return KvGroup(**fields, state=State(**state) if state else None)
 
 
 @cache

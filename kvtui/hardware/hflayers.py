@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import KvGroup
+from kvtui.hardware.hfstates import state_of
 
 if TYPE_CHECKING:
     from kvtui.hardware.hfconfig import Shape
@@ -88,7 +89,7 @@ def _group(kind: str, layers: int, text: Config, shape: Shape, file: str) -> KvG
         head_dim = int(text["global_head_dim"])
         heads = int(text.get("num_global_key_value_heads") or heads)
     if kind == "linear":
-        return KvGroup("linear", layers)
+        return KvGroup("linear", layers, state=state_of(text))
     if kind == "full":
         return KvGroup("full", layers, kv_heads=heads, head_dim=head_dim)
     field = "attention_chunk_size" if kind == "chunked" else "sliding_window"

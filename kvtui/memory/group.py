@@ -73,6 +73,12 @@ class Group:
         last = min(self.skipped(computed), len(table))
         return list(takewhile(table.__getitem__, range(last - 1, -1, -1)))
 
+    def at_once(self, tokens: int, *, ahead: int = 0) -> int:
+        """Blocks that a request of so many tokens holds at most, with slots for `ahead` drafts among them."""
+        if self.most is None:
+            return self.blocks_for(tokens)
+        return min(self.blocks_for(tokens), self.most + self.blocks_for(ahead))
+
     def filled(self, table: list[int], tokens: int) -> int:
         """Tokens of the first `tokens` that the blocks of a table hold."""
         return max(tokens - nulls(table) * self.size, 0)

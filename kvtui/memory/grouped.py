@@ -113,13 +113,7 @@ class GroupedMemoryManager:
     def need(self, request: Request) -> int:
         """Blocks the request holds at most over its life: its last token is never stored."""
         slots = self._slots(request.prompt + max(request.output - 1, 0))
-        total = 0
-        for group in self.groups:
-            most = group.blocks_for(slots)
-            if group.most is not None:
-                most = min(most, group.most + group.blocks_for(self._lookahead))
-            total += most
-        return total
+        return sum(group.at_once(slots, ahead=self._lookahead) for group in self.groups)
 
     def can_hold(self, request: Request) -> bool:
         """Whether the request would fit into the empty pool."""

@@ -132,6 +132,9 @@ class StateGroup(Group):
                 table[place] = 0
         return max(at + passes + 1 + self.scratch - len(table), 0)
 
+    def at_once(self, tokens: int, *, ahead: int = 0) -> int:
+        return min(self.blocks_for(tokens), 2 + self.within) + self.scratch
+
     def gone(self, table: list[int], computed: int) -> list[int]:
         last = min(self.skipped(computed), len(table))
         return [at for at in range(last - 1, -1, -1) if table[at]]

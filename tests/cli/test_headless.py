@@ -167,11 +167,20 @@ def test_speculative_decoding_is_counted_as_vllm_does() -> None:
 
 def test_drafts_without_a_method_are_those_of_a_draft_model() -> None:
     drafted = report("burst", "--lane", "paged", "--limit", "40", "--spec-tokens", "2")
-    assert drafted["config"]["speculation"] == {"method": "draft_model", "tokens": 2, "acceptance": [0.7]}
+    asked = {"method": "draft_model", "tokens": 2, "acceptance": [0.7], "pool_is_upper_bound": True}
+    assert drafted["config"]["speculation"] == asked
+    assert "memory of the drafter (draft_model" in drafted["config"]["assumed"][-1]
     counted = drafted["lanes"][0]["speculation"]
     accepted, wasted = counted["num_accepted_tokens"], counted["num_wasted_tokens"]
     assert accepted + wasted == counted["num_draft_tokens"]
     assert wasted > 0
+
+
+@pytest.mark.parametrize("known", [("--spec-method", "ngram"), ("--spec-method", "eagle", "--blocks", "500")])
+def test_a_pool_that_no_drafter_shares_is_no_upper_bound(known: tuple[str, ...]) -> None:
+    config = report("burst", "--lane", "paged", "--limit", "5", *known)["config"]
+    assert config["speculation"]["pool_is_upper_bound"] is False
+    assert not any("drafter" in text for text in config["assumed"])
 
 
 def test_a_model_with_windows_runs_by_groups_of_layers() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +13,10 @@ from kvtui.backends.ghost import GhostObserver, contents_of
 from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec
-from kvtui.comparison.layers import layers_of, longest, slot_share
+from kvtui.comparison.layers import block_size_of, layers_of, longest, slot_share
+from kvtui.errors import ConfigError
 from kvtui.hardware import catalogue
+from kvtui.hardware.hfconfig import model_of
 from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.groups import groups_of
 from kvtui.memory.paged import PagedMemoryManager
@@ -22,6 +26,59 @@ from tests.serving.build import workload
 from tests.serving.digest import run
 
 GIB = 2**30
+COMMON = {"vocab_size": 1000, "num_attention_heads": 32, "num_key_value_heads": 8, "torch_dtype": "bfloat16"}
+QWEN_NEXT = COMMON | {
+    "model_type": "qwen3_next",
+    "hidden_size": 2048,
+    "num_hidden_layers": 48,
+    "full_attention_interval": 4,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 2,
+    "head_dim": 256,
+    "intermediate_size": 5120,
+    "linear_num_key_heads": 16,
+    "linear_num_value_heads": 32,
+    "linear_key_head_dim": 128,
+    "linear_value_head_dim": 128,
+    "linear_conv_kernel_dim": 4,
+}
+GRANITE = COMMON | {
+    "model_type": "granitemoehybrid",
+    "hidden_size": 4096,
+    "num_hidden_layers": 40,
+    "intermediate_size": 768,
+    "layer_types": (["mamba"] * 9 + ["attention"]) * 4,
+    "mamba_n_heads": 128,
+    "mamba_d_head": 64,
+    "mamba_d_state": 128,
+    "mamba_n_groups": 1,
+    "mamba_d_conv": 4,
+    "mamba_expand": 2,
+}
+NEMOTRON = COMMON | {
+    "model_type": "nemotron_h",
+    "hidden_size": 4096,
+    "num_hidden_layers": 52,
+    "intermediate_size": 21504,
+    "head_dim": 128,
+    "hybrid_override_pattern": "M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-",
+    "mamba_num_heads": 128,
+    "mamba_head_dim": 64,
+    "ssm_state_size": 128,
+    "n_groups": 8,
+    "conv_kernel": 4,
+}
+JAMBA = COMMON | {
+    "model_type": "jamba",
+    "hidden_size": 4096,
+    "num_hidden_layers": 32,
+    "intermediate_size": 14336,
+    "attn_layer_period": 8,
+    "attn_layer_offset": 4,
+    "mamba_expand": 2,
+    "mamba_d_state": 16,
+    "mamba_d_conv": 4,
+}
 # Layers of each group and blocks of 16 tokens in 20 GiB, as vLLM's get_kv_cache_groups and
 # get_kv_cache_config_from_groups answer for layers of these shapes.
 REAL = {
@@ -43,7 +100,7 @@ def test_groups_and_blocks(id: str) -> None:
     assert 20 * GIB // (16 * model.kv_bytes_per_token() * part // whole) == blocks
 
 
-@pytest.mark.parametrize("id", ["llama-3.1-8b", "deepseek-v3", "llama-4-scout", "qwen3.5-35b-a3b"])
+@pytest.mark.parametrize("id", ["llama-3.1-8b", "deepseek-v3", "llama-4-scout"])
 def test_one_block_table_for_all(id: str) -> None:
     model = catalogue.model(id)
     assert layers_of(model) == ()
@@ -58,6 +115,58 @@ def test_layers_of_another_width() -> None:
     groups = groups_of(layers_of(model), 16, Rules(8192))
     assert {(g.window, g.size) for g in groups} == {(1024, 32), (None, 16)}
     assert slot_share(model) == (8 * 2 * 16 * 256, 40 * 2 * 8 * 256 + 8 * 2 * 16 * 256)
+
+
+STATES = {
+    # config.json -> blocks of how many tokens, layers of each group
+    "qwen3_next": (QWEN_NEXT, 544, [12, 12, 12, 12]),
+    "granitemoehybrid": (GRANITE, 528, [4] * 10),
+    "nemotron_h": (NEMOTRON, 1040, [4] * 7),
+    "jamba": (JAMBA, 80, [4] * 8),
+}
+
+
+@pytest.mark.parametrize("kind", STATES)
+def test_states_beside_attention(kind: str, tmp_path: Path) -> None:
+    config, size, groups = STATES[kind]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "model.safetensors.index.json").write_text('{"metadata": {"total_size": 10000000000}}')
+    model = model_of(tmp_path)
+    assert block_size_of(model, 16, tp=1, token_bytes=model.kv_bytes_per_token()) == size
+    assert block_size_of(model, 2 * size, tp=1, token_bytes=model.kv_bytes_per_token()) == 2 * size
+    assert [len(g.layers) for g in groups_of(layers_of(model), size, Rules(8192))] == groups
+    part, whole = slot_share(model)
+    assert part == whole
+
+
+def test_states_that_cannot_be_shared_evenly_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(GRANITE))  # one group of heads
+    model = model_of(tmp_path)
+    assert layers_of(model, 2) == ()
+    assert block_size_of(model, 16, tp=2, token_bytes=model.kv_bytes_per_token(tp=2)) == 16
+
+
+def test_a_lane_whose_blocks_hold_states() -> None:
+    tried = experiment("qwen3.5-35b-a3b", slots=1056 * 200)
+    contiguous, paged = tried.build(watched=False)
+    assert contiguous.info.block_size == 16
+    assert paged.info.subtitle == "1056-token blocks, 4 groups of layers"
+    assert paged.info.pool_bytes == 200 * 1056 * tried.model.kv_bytes_per_token()
+    paged.engine.run()
+    report = summary(tried, [contiguous, paged])["lanes"][1]
+    assert [group["attention"] for group in report["layer_groups"]] == ["full", "mamba", "mamba", "mamba"]
+    assert report["requests"]["finished"] == 20
+    assert any("1,056 tokens" in text for text in tried.assumptions)
+
+
+def test_cached_states_need_prompts_in_chunks() -> None:
+    options = {"slots": 1056 * 200, "chunked_prefill": False, "max_num_batched_tokens": 4096}
+    with pytest.raises(ConfigError, match="computed in chunks"):
+        experiment("qwen3.5-35b-a3b", "paged", **options).build()
+    tried = experiment("qwen3.5-35b-a3b", "paged:prefix_cache=off", **options)
+    (lane,) = tried.build(watched=False)
+    lane.engine.run()
+    assert summary(tried, [lane])["lanes"][0]["requests"]["finished"] == 20
 
 
 def experiment(id: str, *lanes: str, **options: object) -> Experiment:
