@@ -58,10 +58,10 @@ GRANITE = COMMON | {
 NEMOTRON = COMMON | {
     "model_type": "nemotron_h",
     "hidden_size": 4096,
-    "num_hidden_layers": 52,
+    "num_hidden_layers": 56,
     "intermediate_size": 21504,
     "head_dim": 128,
-    "hybrid_override_pattern": "M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-",
+    "hybrid_override_pattern": ("M-" * 6 + "*-") * 4,
     "mamba_num_heads": 128,
     "mamba_head_dim": 64,
     "ssm_state_size": 128,

@@ -1,6 +1,6 @@
 """Small worlds made by hand, one for each rule of drafts and windows, and the real scheduler's decisions.
 
-KVTUI_VLLM_PYTHON=.../bin/python python -m tests.vllm.more_cases     records them all anew
+KVTUI_VLLM_PYTHON=.../bin/python python -m tests.vllm.more_cases [NAME...]     records them, or all, anew
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ CASES: dict[str, World] = {
     # ---- states beside attention
     "state-chunks-end-at-blocks": window([ask("a", 0, 30, 8)], "full,mamba", max_num_batched_tokens=11),
     "state-saved-on-the-way": window([ask("a", 0, 30, 8)], "full,mamba2", max_num_batched_tokens=11),
-    "state-block-wider-than-a-step": window([ask("a", 0, 30, 8)], "full,mamba", max_num_batched_tokens=3),
+    "state-block-wider-than-a-step": window(
+        [ask("a", 0, 30, 8)], "full,mamba", max_num_batched_tokens=3, max_num_seqs=2
+    ),
     "state-in-the-making": window(
         [ask("a", 0, [["x", 16]], 3), ask("b", 0, [["x", 18]], 3), ask("c", 1, [["x", 18]], 3)], "full,mamba"
     ),
@@ -178,7 +180,8 @@ def main() -> int:
         return 2
     RECORDINGS.mkdir(exist_ok=True)
     with RealScheduler(MORE_ORACLE) as real:
-        for name, world in CASES.items():
+        for name in sys.argv[1:] or CASES:
+            world = CASES[name]
             decisions = real.record(*world)
             write(name, world, decisions, version=real.version)
             print(f"{name}: {len(decisions)} lines")
