@@ -39,6 +39,21 @@ def trace_info(file: str, as_json: bool, **options: Any) -> None:
     click.echo(json.dumps(facts, indent=2) if as_json else render(facts))
 
 
+@trace.command("formats")
+def trace_formats() -> None:
+    """List the formats that are recognised.
+
+    \b
+    kvtui trace formats
+    """
+    from kvtui.cli.printing import say
+    from kvtui.traces import loaders
+
+    found = list(loaders())
+    longest = max(len(loader.name) for loader in found)
+    say("\n".join(f"{loader.name:<{longest}}  {loader.title}" for loader in found))
+
+
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 def workloads(as_json: bool) -> None:

@@ -37,7 +37,7 @@ class Progress:
             self._what, done, total, f"{done / MB:,.0f} of {total / MB:,.0f} MB, {rate:,.0f} MB/s{left}"
         )
         if done >= total:
-            self._clear()
+            self.clear()
 
     def _write(self, name: str, done: int, total: int, text: str) -> None:
         now = monotonic()
@@ -49,10 +49,12 @@ class Progress:
         sys.stderr.write(f"\r{name:<12.12} [{'#' * filled}{'.' * (WIDTH - filled)}] {text}\x1b[K")
         sys.stderr.flush()
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Take the line away, so that something can be printed; the next `show` brings it back."""
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+            self._due = 0.0
 
     def __enter__(self) -> Progress:
         return self
@@ -60,4 +62,4 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._clear()
+        self.clear()

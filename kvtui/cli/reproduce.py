@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from kvtui.reproduce.entry import Entry
+    from kvtui.reproduce.settings import Settings
 
 
 @click.command(short_help="Published figures run again, theirs beside ours.")
@@ -28,7 +34,7 @@ def reproduce(name: str | None, as_json: bool, markdown: bool, data: Path | None
     kvtui reproduce fig13a --screen  watch its four systems
     """
     from kvtui.reproduce import text
-    from kvtui.reproduce.figures import chosen, run
+    from kvtui.reproduce.figures import chosen
     from kvtui.reproduce.settings import Settings
 
     if as_json + markdown + screen > 1:
@@ -36,14 +42,8 @@ def reproduce(name: str | None, as_json: bool, markdown: bool, data: Path | None
     settings, names = Settings(data), chosen(name)
     if screen:
         return _show(names, settings)
-    entries = []
-    if not as_json and not markdown:
-        click.echo(text.heading())
-    for _, figure in run(names, settings):
-        entries += figure
-        if not as_json and not markdown:
-            click.echo("\n".join(["", *text.lines(figure)]))
-            sys.stdout.flush()
+    show = None if as_json or markdown else _print
+    entries = _run(names, settings, show)
     if as_json:
         click.echo(json.dumps([entry.data() for entry in entries], indent=2))
     else:
@@ -51,12 +51,37 @@ def reproduce(name: str | None, as_json: bool, markdown: bool, data: Path | None
     return 0
 
 
-def _show(names: list[str], settings: object) -> int:
+def _run(names: list[str], settings: Settings, show: Callable[[list[Entry]], None] | None) -> list[Entry]:
+    """All entries in the order of `names`; `show` has those of a figure as soon as they are known where a
+    person watches, in that order where a program reads."""
+    from kvtui.cli.progress import Progress
+    from kvtui.reproduce import text
+    from kvtui.reproduce.figures import run
+
+    found: dict[str, list[Entry]] = {}
+    if show:
+        click.echo(text.heading())
+    with Progress(total=len(names)) as progress:
+        for name, figure in run(names, settings, as_done=bool(show) and sys.stdout.isatty()):
+            found[name] = figure
+            if show:
+                progress.clear()
+                show(figure)
+            progress.show("figures", len(found), unit="figures")
+    return [entry for name in names for entry in found[name]]
+
+
+def _print(figure: list[Entry]) -> None:
+    from kvtui.reproduce import text
+
+    click.echo("\n".join(["", *text.lines(figure)]))
+    sys.stdout.flush()
+
+
+def _show(names: list[str], settings: Settings) -> int:
     from kvtui.cli.run import show_or_print
     from kvtui.reproduce.scenes import scene
-    from kvtui.reproduce.settings import Settings
 
     if len(names) != 1:
         raise click.UsageError("--screen shows one figure: name it")
-    assert isinstance(settings, Settings)
     return show_or_print(scene(names[0], settings))

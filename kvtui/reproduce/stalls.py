@@ -43,7 +43,9 @@ def sarathi(settings: Settings) -> list[Entry]:
             source=SOURCE,
             note="needs openchat's lengths, which the text leaves out",
         ),
-        missing("capacity.yi-34b", 3.7, source=SOURCE, note="the same"),
+        missing(
+            "capacity.yi-34b", 3.7, source=SOURCE, note="needs openchat's lengths, which the text leaves out"
+        ),
     ]
     return named("sarathi", entries, source=SOURCE)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from textwrap import wrap
 
 from kvtui.reproduce.entry import Entry
@@ -36,10 +37,12 @@ def heading() -> str:
 
 
 def lines(entries: Sequence[Entry]) -> list[str]:
-    """The plain rows of a figure; below them what is approximated."""
-    notes = dict.fromkeys(entry.note for entry in entries if entry.note)
-    told = [f"    {part}" for note in notes for part in wrap(note, 96)]
-    return [*(_line(row(entry)) for entry in entries), *told]
+    """The plain rows of a figure; below those of one note what it says is approximated, or why not judged."""
+    told = []
+    for note, group in groupby(entries, key=lambda entry: entry.note):
+        told += [_line(row(entry)) for entry in group]
+        told += [f"    {part}" for part in wrap(note, 96)]
+    return told
 
 
 def markdown(entries: Sequence[Entry]) -> str:
@@ -51,10 +54,13 @@ def markdown(entries: Sequence[Entry]) -> str:
 
 
 def tally(entries: Sequence[Entry]) -> str:
-    """How many passed, in a sentence."""
-    judged = [entry.passed for entry in entries if entry.passed is not None]
+    """How many passed, in a sentence, and which did not."""
+    judged = [entry for entry in entries if entry.passed is not None]
+    failed = [entry for entry in judged if not entry.passed]
     rest = len(entries) - len(judged)
-    return f"{sum(judged)} of {len(judged)} judged figures within what is allowed, {rest} reported only."
+    passed = len(judged) - len(failed)
+    lines = [f"{passed} of {len(judged)} judged figures within what is allowed, {rest} reported only."]
+    return "\n".join([*lines, *(["Not within:"] if failed else []), *(_line(row(e)) for e in failed)])
 
 
 def _line(cells: Sequence[str]) -> str:

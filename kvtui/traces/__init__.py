@@ -23,6 +23,8 @@ from kvtui.traces.workload import LeftOut, Workload
 
 __all__ = ["FORMATS", "LeftOut", "Loader", "Wanted", "Workload", "load", "loaders"]
 
+CUT = "the last line has no line end: if the file was cut off, its last number is too small"
+
 # The first that matches reads the file: a format stands before those with fewer marks of their own.
 FORMATS = (
     "native",
@@ -85,8 +87,10 @@ def _read(source: str, options: Options, progress: Progress | None) -> Workload:
     look = sample_of(opened)
     for loader in loaders():
         if loader.matches(look):
-            return loader.read(opened, look, options)
-    raise unknown(opened, look, titles=[loader.title for loader in loaders()])
+            read = loader.read(opened, look, options)
+            doubtful = look.tabular and options.limit is None and opened.ends_in_a_number()
+            return dataclasses.replace(read, assumed=(*read.assumed, CUT)) if doubtful else read
+    raise unknown(opened, look)
 
 
 def _read_all(directory: str, options: Options, progress: Progress | None) -> Workload:

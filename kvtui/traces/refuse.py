@@ -91,7 +91,7 @@ _KINDS = (
 )
 
 
-def unknown(source: Source, sample: Sample, *, titles: Sequence[str]) -> TraceError:
+def unknown(source: Source, sample: Sample) -> TraceError:
     """The error for a file that no loader takes."""
     if not sample.records:
         return _without_rows(source, sample)
@@ -112,7 +112,7 @@ def unknown(source: Source, sample: Sample, *, titles: Sequence[str]) -> TraceEr
         return source.error(f"'{text}' holds text, and there are no token counts.", hint=hint)
     what = "columns" if sample.tabular else "keys"
     names = ", ".join(sample.columns[:_SHOWN]) + (", ..." if len(sample.columns) > _SHOWN else "")
-    hint = f"known formats: {'; '.join(titles)}"
+    hint = f"name the {what} arrival, prompt_tokens and output_tokens; 'kvtui trace formats' lists others"
     return source.error(f"no known trace format has these {what}: {names}.", hint=hint)
 
 

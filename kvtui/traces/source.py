@@ -79,6 +79,15 @@ class Source:
                 yield first
                 first = read(size)
 
+    def ends_in_a_number(self) -> bool:
+        """Whether the last byte is a digit: without a line end nobody can tell a cut number from a whole one.
+        False for packed bytes, of which a missing end is noticed when they are unpacked."""
+        with _opened(self.label, self.raw) as stream:
+            if is_packed(stream.read(LOOK)):
+                return False
+            stream.seek(-1, os.SEEK_END)
+            return stream.read(1).isdigit()
+
     def error(self, message: str, *, line: int | None = None, hint: str | None = None) -> TraceError:
         return TraceError(message, path=self.label, line=line, hint=hint)
 

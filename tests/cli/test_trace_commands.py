@@ -152,3 +152,8 @@ def lanes(name: str) -> list[dict[str, Any]]:
         "lanes"
     ]
     return found
+
+
+def test_the_formats_that_are_read_are_listed() -> None:
+    told = CliRunner().invoke(app, ["trace", "formats"]).output
+    assert all(name in told for name in ("Azure", "BurstGPT", "Mooncake", "Qwen-Bailian", "prompt_tokens"))

@@ -9,7 +9,7 @@ import pytest
 from kvtui.errors import ConfigError
 from kvtui.reproduce import text
 from kvtui.reproduce.entry import Entry, missing, named
-from kvtui.reproduce.figures import FIGURES, chosen
+from kvtui.reproduce.figures import FIGURES, chosen, run
 from kvtui.reproduce.scenes import SCENES, scene
 from kvtui.reproduce.settings import Settings
 
@@ -53,7 +53,24 @@ def test_a_table_says_pass_fail_and_why_not() -> None:
     assert "not here" in plain
     rows = text.markdown(entries).splitlines()
     assert len({row.count("|") for row in rows}) == 1
-    assert text.tally(entries) == "1 of 2 judged figures within what is allowed, 1 reported only."
+    tally = text.tally(entries).splitlines()
+    assert tally[0] == "1 of 2 judged figures within what is allowed, 1 reported only."
+    assert [line.split()[0] for line in tally[2:]] == ["bad"]
+    assert text.tally(entries[:1]) == "1 of 1 judged figures within what is allowed, 0 reported only."
+
+
+def test_what_is_said_of_a_row_stands_below_it() -> None:
+    notes = ["drawn", "drawn", "of this one", "drawn"]
+    plain = text.lines([Entry(f"row{i}", 1, 1, note=note) for i, note in enumerate(notes)])
+    assert [line.split()[0] for line in plain] == ["row0", "row1", "drawn", "row2", "of", "row3", "drawn"]
+
+
+def test_figures_come_in_the_order_asked_for_or_as_they_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["pagedattention.fig19", "vllm.mla", "vllm.fp8"]
+    monkeypatch.setattr("kvtui.reproduce.figures.WORKERS", 2)
+    assert [name for name, _ in run(names, Settings())] == names
+    found = dict(run(names, Settings(), as_done=True))
+    assert found == dict(run(names, Settings()))
 
 
 def test_figures_are_found_by_their_last_name_and_by_paper() -> None:

@@ -76,3 +76,17 @@ def test_progress_reaches_the_end(read: Read, tmp_path_factory: pytest.TempPathF
     size = path.stat().st_size
     assert seen[-1] == (size, size)
     assert len({done for done, _ in seen}) > 2
+
+
+def test_a_last_number_without_a_line_end_may_be_cut(read: Read) -> None:
+    """The row is kept; packed text, JSON and what ends in a line end or a letter leave no doubt."""
+    whole = rows([0, 1, 2])
+    cut = read(whole[:-1])
+    assert len(cut) == 3
+    assert len(said(cut, "no line end")) == 1
+    assert not said(read(whole), "no line end")
+    assert not said(read(whole[:-1], limit=2), "no line end")
+    assert not said(read(HEADER.strip() + ",kind\n0,5,5,a"), "no line end")
+    assert not said(
+        read('{"timestamp": 0, "input_length": 5, "output_length": 5, "hash_ids": [0]}'), "no line end"
+    )
