@@ -15,8 +15,9 @@ from kvtui.memory.group import nulls
 from kvtui.memory.groups import ONE_FULL_LAYER, groups_of
 from kvtui.memory.hits import NO_HITS, Hits
 from kvtui.memory.levels import Bought, Levels
-from kvtui.memory.ops import OpKind, OpLog
+from kvtui.memory.ops import OpKind
 from kvtui.memory.pool import BlockPool
+from kvtui.memory.pooled import Pooled
 from kvtui.memory.retention import Retention
 from kvtui.memory.statekeeping import StateKeeping
 from kvtui.memory.states import Checkpoints, StateGroup
@@ -28,7 +29,7 @@ _NUMBER_BITS = 40  # of a private key that hold the block's number
 _ANYTHING = 0
 
 
-class GroupedMemoryManager:
+class GroupedMemoryManager(Pooled):
     """Block tables of each group of `layers` over one pool of `num_slots // block_size` blocks.
 
     A block has the same bytes in every group; `block_size` is what one of the widest layers holds in it.
@@ -84,40 +85,10 @@ class GroupedMemoryManager:
 
     # ---- asking
 
-    @property
-    def log(self) -> OpLog | None:
-        return self.pool.log
-
-    @log.setter
-    def log(self, log: OpLog | None) -> None:
-        self.pool.log = log
-
-    @property
-    def free_blocks(self) -> int:
-        return self.pool.free
-
-    @property
-    def evictions(self) -> int:
-        """Cached blocks that lost their content so far."""
-        return self.pool.evictions
-
-    @property
-    def forgotten(self) -> int:
-        """Of the evicted blocks, how many another request could have met."""
-        return self.pool.forgotten
-
-    def fit(self, request: Request) -> int:
-        """How many requests like this one the empty pool holds at their full length."""
-        return self.blocks // max(self.need(request), 1)
-
     def need(self, request: Request) -> int:
         """Blocks the request holds at most over its life: its last token is never stored."""
         slots = self._slots(request.prompt + max(request.output - 1, 0))
         return sum(group.at_once(slots, ahead=self._lookahead) for group in self.groups)
-
-    def can_hold(self, request: Request) -> bool:
-        """Whether the request would fit into the empty pool."""
-        return self.need(request) <= self.blocks
 
     def lookup(self, request: Request) -> Hits:
         """The longest prefix that all groups hold; at least one known token stays to be computed."""

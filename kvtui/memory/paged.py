@@ -10,13 +10,14 @@ from kvtui.errors import ConfigError
 from kvtui.memory.byname import ByName, MemoryUsage, check_tables, usage_of
 from kvtui.memory.hits import NO_HITS, Hits
 from kvtui.memory.levels import Bought, Levels
-from kvtui.memory.ops import OpKind, OpLog
+from kvtui.memory.ops import OpKind
 from kvtui.memory.pool import BlockPool
+from kvtui.memory.pooled import Pooled
 from kvtui.memory.wheel import PhaseWheel, affordable
 from kvtui.serving.request import Request
 
 
-class PagedMemoryManager(ByName):
+class PagedMemoryManager(Pooled, ByName):
     """Block tables over a pool of `num_slots // block_size` blocks, by the rules of vLLM V1.
 
     A scheduler works with requests (`lookup`, `admit`, `grow`, `serve`, `advance`, `release`); on its own the
@@ -55,28 +56,6 @@ class PagedMemoryManager(ByName):
 
     # ---- asking
 
-    @property
-    def log(self) -> OpLog | None:
-        return self.pool.log
-
-    @log.setter
-    def log(self, log: OpLog | None) -> None:
-        self.pool.log = log
-
-    @property
-    def free_blocks(self) -> int:
-        return self.pool.free
-
-    @property
-    def evictions(self) -> int:
-        """Cached blocks that lost their content so far."""
-        return self.pool.evictions
-
-    @property
-    def forgotten(self) -> int:
-        """Of the evicted blocks, how many another request could have met."""
-        return self.pool.forgotten
-
     def blocks_for(self, tokens: int) -> int:
         """Blocks that `tokens` tokens fill."""
         return -(-tokens // self.block_size)
@@ -84,14 +63,6 @@ class PagedMemoryManager(ByName):
     def need(self, request: Request) -> int:
         """Blocks the request holds at most over its life: its last token is never stored."""
         return self.blocks_for(request.prompt + max(request.output - 1, 0))
-
-    def fit(self, request: Request) -> int:
-        """How many requests like this one the empty pool holds at their full length."""
-        return self.blocks // max(self.need(request), 1)
-
-    def can_hold(self, request: Request) -> bool:
-        """Whether the request would fit into the empty pool."""
-        return self.need(request) <= self.blocks
 
     def lookup(self, request: Request) -> Hits:
         """The longest cached prefix; at least one known token stays to be computed. No effect."""
