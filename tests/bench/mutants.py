@@ -29,19 +29,14 @@ from tests.packaging.source import modules, parse
 CORE = ("kvtui.memory.", "kvtui.serving.")
 SPARED = ("kvtui.memory.protocol", "kvtui.serving.cost", "kvtui.serving.measured")  # seams, and what waits
 TESTS = (  # the quickest to notice first
-    "tests/memory",
-    "tests/serving/test_scenarios.py",
-    "tests/contracts/test_managers.py",
     "tests/golden",
-    "tests/vllm/test_more.py",
-    "tests/vllm/test_recorded.py",
+    "tests/contracts/test_managers.py",
     "tests/serving/test_decisions.py",
     "tests/serving/test_more_decisions.py",
+    "tests/vllm",
     "tests/serving/test_leaps.py",
-    "tests/serving/test_ghost.py",
-    "tests/serving/test_more_ghost.py",
-    "tests/serving/test_speculation.py",
-    "tests/serving/test_closedloop.py",
+    "tests/memory",
+    "tests/serving",
     "tests/sharing",
     "tests/frames",
     "tests/comparison",
