@@ -77,6 +77,7 @@ def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
         "name": lane.info.name,
         "manager": lane.info.manager,
         "lane": lane.spec.options,
+        "kv_dtype": lane.spec.kv_dtype,
         "backend": {"name": "simulated"} if lane.times is None else lane.times.report(),
         **counted(lane.info, counters, total=total, time_s=time_s, steps=lane.step_count),
         "waiting_for_memory_pct": _waiting(lane),

@@ -7,13 +7,14 @@ from typing import Any
 
 LITTLE = 1.1  # ratio below which a gain is little
 MOST = 0.5  # share of refused requests above which a comparison says nothing
+WHOLE = ("auto", "bf16", "fp16")  # types of KV that lose nothing
 SELDOM = 5.0  # per cent of the time below which memory was not the limit
 
 Report = dict[str, Any]
 
 
 def verdict(lanes: Sequence[Report]) -> str:
-    """The last lane against the first, from their reports."""
+    """The last lane against the first, and what those between them did, from their reports."""
     base, other = lanes[0], lanes[-1]
     total = base["requests"]["total"]
     if all(x["requests"]["unfinished"] == total for x in lanes) and not any(x["steps"] for x in lanes):
@@ -23,7 +24,8 @@ def verdict(lanes: Sequence[Report]) -> str:
         return " ".join(_refusal(x) for x in refused)
     if len(lanes) == 1:
         return f"{base['name']} runs {_mean(base)} requests at once on average. {_limit(lanes)}".strip()
-    return f"{_comparison(base, other)} {_limit(lanes)}".strip()
+    parts = [_comparison(base, other), *map(_between, lanes[1:-1]), _answers(lanes), _limit(lanes)]
+    return " ".join(filter(None, parts))
 
 
 def _comparison(base: Report, other: Report) -> str:
@@ -38,8 +40,27 @@ def _comparison(base: Report, other: Report) -> str:
         return f"Cut at {seconds:,.1f} s: {done[0]}, {done[1]}; {more}."
     if max(speed, waiting, batch) < LITTLE:
         return f"{other['name']} wins little on this traffic: {_batches(base, other)}."
+    name = other["name"]
     faster = f"{other['time_s']:,.1f} s against {base['time_s']:,.1f} s ({speed:.1f}x the tokens/s)"
-    return f"{other['name']} runs {_batches(base, other)}, and is done in {faster}."
+    if batch < 1 < speed:
+        fewer = f"it runs {_batches(base, other)}, fewer because each is through sooner"
+        return f"{name} is done in {faster}; {fewer}."
+    return f"{name} runs {_batches(base, other)}, and is done in {faster}."
+
+
+def _between(lane: Report) -> str:
+    requests = lane["requests"]
+    end = f"is done in {lane['time_s']:,.1f} s"
+    if requests["unfinished"]:
+        end = f"had finished {requests['finished']:,}"
+    return f"{lane['name']} runs {_mean(lane)} and {end}."
+
+
+def _answers(lanes: Sequence[Report]) -> str:
+    """A word where lanes differ in how exactly they store KV: that is no like for like."""
+    types = dict.fromkeys(lane.get("kv_dtype") or WHOLE[0] for lane in lanes)
+    fewer = [name for name in types if name not in WHOLE]
+    return f"What {' and '.join(fewer)} KV does to answers is not simulated." if fewer else ""
 
 
 def _limit(lanes: Sequence[Report]) -> str:

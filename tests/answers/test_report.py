@@ -84,6 +84,8 @@ def test_the_table_has_a_column_a_lane() -> None:
         ("burst", ["paged"], {}, "paged runs 25.4"),
         ("burst", [], {}, "25.4 against 14.3 requests at once on average (1.8x), and is done in"),
         ("classify", [], {}, "paged wins little on this traffic"),
+        ("burst", ["contiguous", "paged:128", "paged:32"], {}, ". paged-128 runs "),
+        ("burst", ["paged", "paged:kv_dtype=fp8"], {}, "What fp8 KV does to answers is not simulated."),
         ("burst", [], {"until_s": 30.0}, "paged had finished 8, contiguous had finished 11"),
         ("burst", [], {"until_s": 0.0}, "Nothing ran"),
         ("burst", [], {"slots": 16}, "contiguous refused 320 of 320 requests: never fits into the pool"),
@@ -106,3 +108,15 @@ def test_how_many_fit_is_counted_by_the_manager() -> None:
     assert exact["fits"]["max_len"] == 4
     assert exact["fits"]["mean"] == 9  # 40 units each, 64 with the buddies: four in a region and its half
     assert paged["fits"]["mean"] == 10_000 // 16 // 40
+
+
+def test_a_faster_lane_with_fewer_requests_at_once_is_no_loser() -> None:
+    tried = experiment("burst", "paged")
+    (lane,) = tried.build(watched=False)
+    lane.run()
+    (slow,) = summary(tried, [lane])["lanes"]
+    throughput = {"output_tokens_per_s": 1.5 * slow["throughput"]["output_tokens_per_s"]}
+    fast = slow | {"name": "fast", "batch": {"mean": slow["batch"]["mean"] / 2}, "throughput": throughput}
+    told = verdict([slow, fast])
+    assert told.startswith("fast is done in ")
+    assert "(0.5x), fewer because each is through sooner." in told
