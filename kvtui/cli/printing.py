@@ -9,6 +9,7 @@ from textwrap import wrap
 import click
 
 COLUMNS = "  "  # within a line: it is a row of a table, which stays whole
+COMMAND = "$ "  # before what is to be copied into a shell, which stays whole too
 
 
 def say(text: str) -> None:
@@ -22,7 +23,7 @@ def width() -> int | None:
 
 
 def fitted(text: str, columns: int | None) -> str:
-    """Sentences wrapped at words to so many columns, under their own indent; tables as they are."""
+    """Sentences wrapped at words to so many columns, under their indent; tables and commands as they are."""
     if columns is None:
         return text
     return "\n".join(part for line in text.split("\n") for part in _parts(line, columns))
@@ -30,7 +31,7 @@ def fitted(text: str, columns: int | None) -> str:
 
 def _parts(line: str, columns: int) -> list[str]:
     words = line.lstrip(" ")
-    if len(line) <= columns or COLUMNS in words:
+    if len(line) <= columns or COLUMNS in words or words.startswith(COMMAND):
         return [line]
     indent = " " * (len(line) - len(words))
     return wrap(

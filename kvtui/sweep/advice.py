@@ -16,7 +16,7 @@ from kvtui.sweep.grid import AXES
 
 SCHEMA = 1
 ATTAINMENT = 0.99  # share of requests that have to keep the limits
-NEGLIGIBLE = 1.01  # ratio of prices up to which cells cost the same: far below the error of the times
+NEGLIGIBLE = 1.05  # ratio of prices up to which cells cost the same: within the error of the times
 FP8_NOTE = "What KV of fewer bits does to answers is not simulated: compare them before you take it."
 FRONT_NOTE = "* no other cell is at once no dearer, no slower (all p99) and no less reliable"
 NO_LIMIT = "no limit was set: --slo-ttft, --slo-tpot and --slo-e2e set one"

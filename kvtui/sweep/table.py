@@ -74,9 +74,9 @@ def _advice(found: Answer) -> list[str]:
         return [f"No cell keeps the limits for {found.attainment:.0%}; the nearest has {worst}: {settings}."]
     head = "Cheapest that keeps the limits:" if found.limited else f"Cheapest ({NO_LIMIT}):"
     command = serve_command(cell)
-    line = settings if command is None else f"on {on_what(cell)}: {command}"
+    lines = [settings] if command is None else [f"on {on_what(cell)}:", f"  $ {command}"]
     notes = [FP8_NOTE] if cell.kv_dtype != "auto" else []
-    return [head, line, *notes, *filter(None, [waste_told(cell, result)])]
+    return [head, *lines, *notes, *filter(None, [waste_told(cell, result)])]
 
 
 def _errors(done: list[tuple[Cell, Result]]) -> list[str]:

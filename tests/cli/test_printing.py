@@ -12,14 +12,15 @@ from kvtui.cli.printing import ascii_wanted, fitted, paragraphs
 from kvtui.cli.topics import topics
 
 PROSE = "  the first token comes after 0.10 s, and each further one takes as long as the one before"
+COMMAND = "  $ vllm serve Qwen/Qwen3-8B --gpu-memory-utilization 0.92 --block-size 16"
 TABLE = "name          requests  span s  prompt mean/p99  output mean/p99  hit ceiling  and more of it"
 
 
 def test_sentences_are_wrapped_under_their_indent_and_tables_are_not() -> None:
-    lines = fitted(f"{PROSE}\n{TABLE}\n\nshort", 40).split("\n")
-    assert all(line.startswith("  ") and len(line) <= 40 for line in lines[:-3])
-    assert " ".join(line.strip() for line in lines[:-3]) == PROSE.strip()
-    assert lines[-3:] == [TABLE, "", "short"]
+    lines = fitted(f"{PROSE}\n{TABLE}\n\n{COMMAND}\nshort", 40).split("\n")
+    assert all(line.startswith("  ") and len(line) <= 40 for line in lines[:-4])
+    assert " ".join(line.strip() for line in lines[:-4]) == PROSE.strip()
+    assert lines[-4:] == [TABLE, "", COMMAND, "short"]
 
 
 def test_what_another_program_reads_is_not_wrapped() -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from dataclasses import asdict, replace
+from math import isfinite
 from pathlib import Path
 
 import pytest
@@ -265,3 +266,17 @@ def test_a_field_longer_than_any_is_refused(tmp_path: Path, before: str) -> None
     (tmp_path / "long.csv").write_text(before + "x" * 200_000 + "\n")
     with pytest.raises(TraceError, match="no table"):
         read(str(tmp_path / "long.csv"))
+
+
+@pytest.mark.parametrize("measured", ["1e-320", "1e-9", "1e200", "nan", "inf", "-1"])
+def test_a_time_that_cannot_be_measured_gives_no_error_that_is_no_number(
+    tmp_path: Path, measured: str
+) -> None:
+    table = tmp_path / "table.csv"
+    row = "h100-sxm,llama-3.1-8b,1,decode,step,8,1024"
+    table.write_text(
+        f"gpu,model,tp,phase,scope,batch_size,context_len,measured_ms\n{row},{measured}\n{row},8.5\n"
+    )
+    rows, left_out = read(str(table))
+    assert left_out == {"no usable measured_ms": 1}
+    assert all(isfinite(value) for family in check(rows).families().values() for value in family.values())
