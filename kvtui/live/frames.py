@@ -1,52 +1,22 @@
 """Snapshots as frames of a lane: what a screen or a recording shows of a real server.
 
-A number that is not known is None. Where blocks lie is not published: what is in use is drawn from the first
-cell on, and cached content at cells given here. Only llama.cpp's split slots are where they are drawn.
+A number that is not known is None. Hours of looks are kept: a frame is made when somebody asks for it.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kvtui.frames.frame import Cell, Cells, Counters, Frame, LaneInfo, Percentiles, RunningRow, Split
+from kvtui.frames.frame import Counters, Frame, LaneInfo, Percentiles, RunningRow, Split
+from kvtui.live.drawing import Content, Drawing, cells_of, grid_of
 from kvtui.live.numbers import Number
 from kvtui.live.reading import Reading, Slot
 from kvtui.live.watch import Snapshot
 
-MOST_CELLS: Final = 1 << 16  # blocks that are told apart; larger pools are drawn in larger ones
 POINTS: Final = 512  # of the batch history, before every second one is dropped
-SLOT_UNIT: Final = 16  # tokens a cell of a slot stands for
 _NOTHING: Final = Percentiles(None, None, None, None, 0)
-Content = NDArray[np.bool_]  # which blocks hold cached content
-
-
-class Grid(NamedTuple):
-    """How a server's memory is drawn."""
-
-    blocks: int  # 0: nothing is known that could be drawn
-    block_size: int
-    region: int | None = None  # blocks of a slot
-
-
-def grid_of(reading: Reading) -> Grid:
-    """Of what the server says; no blocks where it does not say how large its memory is."""
-    if reading.split_slots and reading.slots:
-        size, count = max(slot.size for slot in reading.slots), len(reading.slots)
-        unit = SLOT_UNIT
-        while size // unit * count > MOST_CELLS:
-            unit *= 2
-        region = -(-size // unit)
-        return Grid(region * count, unit, region)
-    pool, size = reading.pool_tokens.value, int(reading.block_size.value or 1)
-    if not pool:
-        return Grid(0, size)
-    while pool // size > MOST_CELLS:
-        size *= 2
-    return Grid(int(pool) // size, size)
 
 
 def info_of(snapshot: Snapshot, *, title: str) -> LaneInfo:
@@ -75,8 +45,42 @@ def _subtitle(reading: Reading) -> str:
     return ", ".join(words)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Look:
+    """What a frame is made of, in as few bytes as it takes."""
+
+    step: int
+    time_s: float
+    counters: Counters
+    drawing: Drawing
+    slots: tuple[Slot, ...]
+    batch: list[tuple[float, int]]  # which grows; of it the first `points`
+    points: int
+
+    @property
+    def frame(self) -> Frame:
+        """The very same one as long as it is asked for: frames are compared by identity."""
+        return _framed(self)
+
+
+@lru_cache(maxsize=16)
+def _framed(look: Look) -> Frame:
+    return Frame(
+        step=look.step,
+        time_s=look.time_s,
+        done=False,
+        counters=look.counters,
+        cells=cells_of(look.drawing),
+        waiting=(),
+        running=tuple(_slot_rows(look.slots)),
+        events=(),
+        batch=tuple(look.batch[: look.points]),
+        mean_filled=0.0,
+    )
+
+
 class Film:
-    """Makes the frames of one server, one after the other."""
+    """Makes the looks at one server, one after the other."""
 
     def __init__(self, first: Snapshot) -> None:
         self.grid = grid_of(first.reading)
@@ -85,25 +89,15 @@ class Film:
         self._area = self._time = 0.0  # under the batch size; over which time
         self._last: tuple[float, float] | None = None  # (time, running) of the last frame that knew it
         self._batch: list[tuple[float, int]] = []
-        self._cells: tuple[object, Cells] | None = None
 
-    def frame(self, snapshot: Snapshot, time_s: float, content: Content | None = None) -> Frame:
+    def look(self, snapshot: Snapshot, time_s: float, content: Content | None = None) -> Look:
         """The next one; `content` are blocks with cached content, where events tell."""
         reading = snapshot.reading
         self._step += 1
         self._follow(time_s, None if snapshot.stale_s is not None else reading.running.value)
-        return Frame(
-            step=self._step,
-            time_s=time_s,
-            done=False,
-            counters=self._counters(snapshot),
-            cells=self._drawn(reading, content),
-            waiting=(),
-            running=tuple(_slot_rows(reading.slots)),
-            events=(),
-            batch=tuple(self._batch),
-            mean_filled=0.0,
-        )
+        drawing = Drawing.of(reading, self.grid, content)
+        counters = self._counters(snapshot)
+        return Look(self._step, time_s, counters, drawing, reading.slots, self._batch, len(self._batch))
 
     def _follow(self, now: float, running: float | None) -> None:
         """The batch over time; where nobody knows it, it has no mean and no line."""
@@ -116,7 +110,7 @@ class Film:
             self._peak = max(self._peak, round(running))
             self._batch.append((now, round(running)))
             if len(self._batch) > POINTS:
-                self._batch = self._batch[::2]
+                self._batch = self._batch[::2]  # a list of its own: former looks have the old one
 
     def _counters(self, snapshot: Snapshot) -> Counters:
         reading = snapshot.reading
@@ -136,15 +130,6 @@ class Film:
         }
         return Counters(**values)
 
-    def _drawn(self, reading: Reading, content: Content | None) -> Cells:
-        """The very same cells as long as they would look the same."""
-        key: object = (reading.slots, reading.usage, reading.cached)
-        if content is not None:
-            key = content.tobytes()
-        if self._cells is None or self._cells[0] != key:
-            self._cells = key, cells_of(reading, self.grid, content)
-        return self._cells[1]
-
 
 def split_of(reading: Reading) -> Split:
     """Shares of the memory in per cent; None where nobody knows them. Without a cached share, some of what is
@@ -160,53 +145,6 @@ def split_of(reading: Reading) -> Split:
     parts |= {"stored": 100 * used, "reserved": 100 * empty, "free": 100 * free}
     parts["cached"] = None if cached is None else 100 * cached
     return Split(**parts)
-
-
-def cells_of(reading: Reading, grid: Grid, content: Content | None) -> Cells:
-    """The memory as far as it can be drawn."""
-    state = np.zeros(grid.blocks, np.uint8)
-    owner = np.full(grid.blocks, -1, np.int32)
-    stored = np.zeros(grid.blocks, np.int32)
-    if grid.region:
-        for slot in reading.slots:
-            _draw_slot(slot, grid, state, owner, stored)
-    elif content is not None:
-        filled = _merged(content, grid.block_size, int(reading.block_size.value or grid.block_size))
-        filled = filled[: grid.blocks]
-        state[: len(filled)][filled > 0] = Cell.CACHED
-        stored[: len(filled)] = filled
-    elif reading.usage.value is not None:
-        used = round(reading.usage.value * grid.blocks)
-        cached = round((reading.cached.value or 0.0) * grid.blocks)
-        state[:used], owner[:used] = Cell.HELD, 0
-        state[used : used + cached] = Cell.CACHED
-        stored[: used + cached] = grid.block_size
-    for array in (state, owner, stored):
-        array.flags.writeable = False
-    return Cells(state, owner, stored, (owner >= 0).astype(np.uint8))
-
-
-def _merged(content: Content, size: int, unit: int) -> NDArray[np.int32]:
-    """Cached tokens in each cell of `size` tokens, several blocks of `unit` where they are drawn as one."""
-    blocks = max(size // unit, 1)
-    padded = np.pad(content, (0, -len(content) % blocks))
-    filled: NDArray[np.int32] = padded.reshape(-1, blocks).sum(axis=1, dtype=np.int32) * np.int32(unit)
-    return filled
-
-
-def _draw_slot(
-    slot: Slot, grid: Grid, state: NDArray[Any], owner: NDArray[Any], stored: NDArray[Any]
-) -> None:
-    """A slot at its place: all of it is held while a request has it, and its last tokens stay for reuse."""
-    assert grid.region is not None
-    region = slice(slot.number * grid.region, (slot.number + 1) * grid.region)
-    filled = np.clip(slot.tokens - grid.block_size * np.arange(grid.region), 0, grid.block_size)
-    width = len(state[region])
-    stored[region] = filled[:width]
-    if slot.busy:
-        state[region], owner[region] = Cell.HELD, slot.number
-    else:
-        state[region] = np.where(filled > 0, Cell.CACHED, Cell.FREE)[:width]
 
 
 def _slot_rows(slots: tuple[Slot, ...]) -> list[RunningRow]:

@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from kvtui.frames.frame import Frame, LaneInfo
-from kvtui.live.frames import Content, Film, info_of
+from kvtui.live.drawing import Content
+from kvtui.live.frames import Film, Look, info_of
 from kvtui.live.poll import Poller, now_s
 from kvtui.live.watch import Snapshot
 from kvtui.units import picoseconds
 
-KEPT_BYTES: Final = 64 << 20  # of cells a lane
-LEAST: Final = 200  # frames a lane
-MOST: Final = 20_000
+KEPT_BYTES: Final = 24 << 20  # of looks a lane: an hour at two a second, days at one a minute
+LEAST: Final = 200  # looks a lane
 FAR_PS: Final = 1 << 62
-_BYTES_A_BLOCK: Final = 10
+_LOOK_BYTES: Final = 3_100  # measured, without a map of cached content
 NAP_S: Final = 1.0  # until a server that is stale is shown older
 
 
@@ -25,9 +25,14 @@ class Seen(NamedTuple):
     """One look at a server."""
 
     now_ps: int
-    frame: Frame
+    look: Look
     snapshot: Snapshot
     missing: bool = False  # whether KV events are, so that cached content is not drawn whole
+
+    @property
+    def frame(self) -> Frame:
+        """As a picture."""
+        return self.look.frame
 
 
 class Tape:
@@ -37,7 +42,7 @@ class Tape:
         self.info = info
         self._seen = [first]
         self._forgotten = 0
-        self._most = min(MOST, max(LEAST, KEPT_BYTES // (_BYTES_A_BLOCK * max(info.blocks, 1))))
+        self._most = max(LEAST, KEPT_BYTES // (_LOOK_BYTES + len(first.look.drawing.content or b"")))
         self._lock = threading.Lock()
 
     def add(self, seen: Seen) -> None:
@@ -67,7 +72,7 @@ class Tape:
 
     def at_step(self, step: int) -> int:
         with self._lock:
-            found = bisect_right(self._seen, step, key=lambda seen: seen.frame.step) - 1
+            found = bisect_right(self._seen, step, key=lambda seen: seen.look.step) - 1
             return self._forgotten + max(found, 0)
 
 
@@ -96,7 +101,7 @@ class LiveLane:
 
     @property
     def step_count(self) -> int:
-        return self._tape.seen(self._at).frame.step
+        return self._tape.seen(self._at).look.step
 
     @property
     def seen(self) -> Seen:
@@ -182,8 +187,8 @@ class Session:
         if content is not None and len(snapshot.reading.parts) > 1:
             missing = True  # events are those of one engine, and there are others
         time_s = now_s() - self._start
-        frame = self._films[at].frame(snapshot, time_s, content)
-        return Seen(picoseconds(time_s), frame, snapshot, missing)
+        look = self._films[at].look(snapshot, time_s, content)
+        return Seen(picoseconds(time_s), look, snapshot, missing)
 
     def _tell(self, at: int, seen: Seen) -> None:
         if self.heard is not None:

@@ -158,7 +158,7 @@ def test_what_is_no_number_is_unknown(server: Answers, value: str) -> None:
     server.pages["/metrics"] = vllm_page(running=value, usage=value)  # type: ignore[arg-type]
     snapshot = attach(server.url).last
     assert (snapshot.reading.running.value, snapshot.reading.usage.value) == (None, None)
-    assert Film(snapshot).frame(snapshot, 0.0).counters.running is None
+    assert Film(snapshot).look(snapshot, 0.0).frame.counters.running is None
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), 10**400, True, "3", None])

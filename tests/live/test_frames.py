@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from kvtui.frames.frame import Cell
-from kvtui.live.frames import MOST_CELLS, Film, grid_of, info_of
+from kvtui.live.drawing import MOST_CELLS, grid_of
+from kvtui.live.frames import POINTS, Film, info_of
 from kvtui.live.numbers import derived, reported
 from kvtui.live.poll import Poller
 from kvtui.live.reading import Part, Reading, Slot
-from kvtui.live.session import Session
+from kvtui.live.session import LEAST, Seen, Session, Tape
 from kvtui.live.watch import Watch
 
 
@@ -30,7 +31,7 @@ def vllm(usage: float | None = 0.25, *, blocks: float | None = 40, **more: objec
 
 def filmed(reading: Reading, content: np.ndarray | None = None):
     snapshot = Watch("s", reading, 0.0).snapshot(0.0)
-    return info_of(snapshot, title="s"), Film(snapshot).frame(snapshot, 0.0, content)
+    return info_of(snapshot, title="s"), Film(snapshot).look(snapshot, 0.0, content).frame
 
 
 def test_use_without_places_is_drawn_from_the_first_cell_on() -> None:
@@ -112,10 +113,10 @@ def test_slots_are_where_they_are() -> None:
 def test_the_mean_batch_is_weighted_by_time_and_leaves_out_what_nobody_knows() -> None:
     watch = Watch("s", vllm(), 0.0)
     film = Film(watch.snapshot(0.0))
-    film.frame(watch.snapshot(0.0), 0.0)
-    film.frame(watch.take(vllm(running=reported(5), mark=1), 1.0), 1.0)
-    film.frame(watch.failed("gone", 2.0), 2.0)
-    frame = film.frame(watch.take(vllm(running=reported(1), mark=2), 9.0), 9.0)
+    film.look(watch.snapshot(0.0), 0.0)
+    film.look(watch.take(vllm(running=reported(5), mark=1), 1.0), 1.0)
+    film.look(watch.failed("gone", 2.0), 2.0)
+    frame = film.look(watch.take(vllm(running=reported(1), mark=2), 9.0), 9.0).frame
     assert frame.counters.batch_mean == 3.0  # of the one second that is known
     assert frame.counters.batch_peak == 5
     assert frame.batch == ((0.0, 3), (1.0, 5), (9.0, 1))
@@ -124,6 +125,36 @@ def test_the_mean_batch_is_weighted_by_time_and_leaves_out_what_nobody_knows() -
 def test_cells_that_look_the_same_are_the_same() -> None:
     watch = Watch("s", vllm(), 0.0)
     film = Film(watch.snapshot(0.0))
-    first = film.frame(watch.snapshot(0.0), 0.0)
-    assert film.frame(watch.take(vllm(mark=1), 1.0), 1.0).cells is first.cells
-    assert film.frame(watch.take(vllm(0.5, mark=2), 2.0), 2.0).cells is not first.cells
+    first = film.look(watch.snapshot(0.0), 0.0).frame
+    assert film.look(watch.take(vllm(mark=1), 1.0), 1.0).frame.cells is first.cells
+    assert film.look(watch.take(vllm(0.5, mark=2), 2.0), 2.0).frame.cells is not first.cells
+
+
+def test_a_former_look_stays_as_it_was() -> None:
+    watch = Watch("s", vllm(), 0.0)
+    film = Film(watch.snapshot(0.0))
+    looks = [
+        film.look(watch.take(vllm(running=reported(at % 7), mark=at), float(at)), float(at))
+        for at in range(1, 2 * POINTS + 100)
+    ]
+    early = looks[POINTS - 10]
+    assert early.frame is early.frame
+    assert early.frame.batch == tuple((float(at), at % 7) for at in range(1, POINTS - 8))
+    assert len(looks[-1].frame.batch) <= POINTS
+
+
+def test_an_hour_of_looks_is_kept_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kvtui.live.session.KEPT_BYTES", 0)
+    watch = Watch("s", vllm(), 0.0)
+    film = Film(watch.snapshot(0.0))
+    seen = [
+        Seen(at, film.look(watch.snapshot(0.0), float(at)), watch.snapshot(0.0)) for at in range(3 * LEAST)
+    ]
+    tape = Tape(info_of(watch.snapshot(0.0), title="s"), seen[0])
+    for each in seen[1:]:
+        tape.add(each)
+    assert tape.newest == 3 * LEAST - 1
+    assert tape.seen(tape.newest) is seen[-1]
+    oldest = tape.seen(0)
+    assert 0 < len(seen) - oldest.now_ps <= LEAST
+    assert tape.seen(oldest.now_ps) is oldest
