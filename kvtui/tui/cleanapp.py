@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from typing import Any, TypeVar
 
+from rich.console import Console
+from rich.segment import Segment
 from textual.app import App
 
 from kvtui.tui import crash, guard, spanfix
@@ -20,6 +23,17 @@ class CleanApp(App[Result]):
     def _fatal_error(self) -> None:
         """Instead of a traceback with everybody's values on the screen; `show` tells what happened."""
         self._close_messages_no_wait()
+
+    def export_screenshot(self, *, title: str | None = None, simplify: bool = False) -> str:
+        """The screen as an SVG of our own, which needs no font from anywhere."""
+        from kvtui.tui.picture import svg_of
+
+        console = Console(
+            width=self.size.width, height=self.size.height, file=StringIO(), legacy_windows=False
+        )
+        drawn = self.screen._compositor.render_update(full=True, screen_stack=self._background_screens)
+        rows = Segment.split_lines(console.render(drawn))
+        return svg_of([*rows], self.ansi_theme, title=title or self.title)
 
     def leave(self, code: int) -> None:
         """End with an exit code, the terminal restored."""
