@@ -32,6 +32,7 @@ class CleanApp(App[Result]):
             width=self.size.width, height=self.size.height, file=StringIO(), legacy_windows=False
         )
         drawn = self.screen._compositor.render_update(full=True, screen_stack=self._background_screens)
+        assert drawn is not None  # as all of it was asked for
         rows = Segment.split_lines(console.render(drawn))
         return svg_of([*rows], self.ansi_theme, title=title or self.title)
 

@@ -14,6 +14,7 @@ from kvtui.tui.stage import Stage
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.cells import block_at
 from kvtui.tui.view.events import newest
+from kvtui.tui.view.listing import Listing
 from kvtui.tui.view.scene import Scene
 
 _NAME: Final = re.compile(r"\br(\d+)\b")  # a request as the panels write it
@@ -49,6 +50,9 @@ class Inspecting(Screen[None], inherit_bindings=False):
         if self.stage.selection.choice is not None:
             self.stage.selection.close()
             self.rearrange()
+        elif not self.stage.selection.listing.plain:
+            self.stage.selection.listing = Listing()
+            self.rearrange()
 
     def action_next_request(self, by: int) -> None:
         if self.stage.selection.choice is None:
@@ -66,7 +70,9 @@ class Inspecting(Screen[None], inherit_bindings=False):
         sight first; where nobody lives, those that the log tells of."""
         lane = self.stage.target
         frame = scene.frames[lane]
-        running, waiting = ([row.request for row in rows] for rows in (frame.running, frame.waiting))
+        found = self.stage.selection.listing.matching
+        running = [row.request for row in found(frame.running)]
+        waiting = [row.request for row in found(frame.waiting)]
         living = waiting + running if self.panel_in_sight == "waiting" else running + waiting
         logged = (event.request for at, event in newest(scene) if at == lane and event.request >= 0)
         return living or [*dict.fromkeys(logged)]

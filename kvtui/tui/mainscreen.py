@@ -15,6 +15,7 @@ from kvtui.tui.flow import Flow, writing
 from kvtui.tui.inspecting import Inspecting
 from kvtui.tui.lanekeys import LaneKeys
 from kvtui.tui.lineup import MOST
+from kvtui.tui.listing import Listed
 from kvtui.tui.rows import Rows
 from kvtui.tui.scrubbing import Scrubbing
 from kvtui.tui.stage import Stage
@@ -37,7 +38,7 @@ TIME_EVERY_S: Final = 0.1
 MESSAGE_S: Final = 4.0
 
 
-class MainScreen(Inspecting, Scrubbing, LaneKeys, inherit_bindings=False):
+class MainScreen(Inspecting, Scrubbing, LaneKeys, Listed, inherit_bindings=False):
     """Two lanes and more, the batch over time, and what happens."""
 
     BINDINGS: ClassVar = [
@@ -297,6 +298,11 @@ class MainScreen(Inspecting, Scrubbing, LaneKeys, inherit_bindings=False):
             self.action_inspect()
         elif plan is not None and plan.cycle:
             self._panel = (self._panel + 1) % len(plan.cycle)
+            self._arrange()
+
+    def open_panel(self, name: str) -> None:
+        if self._plan is not None and name in self._plan.cycle:
+            self._panel = self._plan.cycle.index(name)
             self._arrange()
 
     def rearrange(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from kvtui.frames.chronicle import Chronicle
 from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.frames.inspection import VIEWS, Inspected, block_life, inspect
+from kvtui.tui.view.listing import Listing
 
 ROWS = 10_000  # of the queues while a request is inspected or looked for
 
@@ -28,7 +29,13 @@ class Selection:
 
     def __init__(self) -> None:
         self.choice: Choice | None = None
+        self.listing = Listing()
         self._shown: tuple[Choice, tuple[Frame, ...], Inspected] | None = None
+
+    @property
+    def all_rows(self) -> bool:
+        """Whether the first rows of the queues do not suffice."""
+        return self.choice is not None or not self.listing.plain
 
     def open(self, request: int, lane: int, *, block: int | None = None) -> None:
         """Inspect a request; the view stays as it was."""

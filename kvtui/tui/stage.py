@@ -146,7 +146,7 @@ class Stage(Lineup):
         if self._show.edge_ps is not None and not self._clock.paused:
             self._clock.now_ps = self._show.edge_ps
         self.player.level()
-        self.player.show_rows(ALL_ROWS if self.selection.choice else ROWS)
+        self.player.show_rows(ALL_ROWS if self.selection.all_rows else ROWS)
         frames = tuple(self.picture(lane) for lane in range(len(self.lanes)))
         for lane, frame in enumerate(frames):
             if not self.chronicle(lane).events.total:
@@ -173,6 +173,7 @@ class Stage(Lineup):
             verdict=self._verdict,
             device=self._device(),
             reached_s=seconds(self.player.furthest_ps),
+            listing=self.selection.listing,
             inspected=self.selection.inspected(self.lanes, self._chronicles, frames),
             snapshots=self._show.snapshots(self.player.lanes),
             told=self._show.told(self.player.lanes),

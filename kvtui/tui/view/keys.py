@@ -50,6 +50,8 @@ KEYS: Final = (
     Key("B", "next_block(-1)", "b B", "Inspect", "next block of it, the one before"),
     Key("escape", "close", "esc", "Inspect", "close the inspector"),
     Key("tab", "next_panel", "tab", "Look", "next panel: chart, events, queues, figures"),
+    Key("slash", "filter", "/", "Look", "filter the queues: by request or by state"),
+    Key("pagedown", "page(1)", "pgdn", "Look", "next page of the queues; pgup: the one before"),
     Key("S", "summary", "S", "Look", "summary: the lanes side by side"),
     Key("T", "tour", "T", "Look", "tour: what paged memory does, scene by scene"),
     Key("question_mark", "help", "?", "Look", "this page"),
@@ -59,11 +61,16 @@ KEYS: Final = (
     Key("q,ctrl+c,ctrl+q", "app.quit", "q", "Look", "quit"),
 )
 
+_PAGE_UP: Final = Key("pageup", "page(-1)", "pgup", "Look", "the page before")
+
 # The same to the moment before, in capitals: in the help they stand beside the small letters.
-BACKWARDS: Final = tuple(
-    key._replace(keys=key.keys.upper(), action=key.action.replace("next", "previous"))
-    for key in KEYS
-    if key.keys in ("p", "x", "v", "y", "w")
+BACKWARDS: Final = (
+    *(
+        key._replace(keys=key.keys.upper(), action=key.action.replace("next", "previous"))
+        for key in KEYS
+        if key.keys in ("p", "x", "v", "y", "w")
+    ),
+    _PAGE_UP,
 )
 
 MORE_LANES: Final = (
@@ -100,6 +107,7 @@ def _hints(*, run: Run, next_panel: str | None, blocks: bool) -> list[Hint]:
     panel = [Hint("tab", next_panel, "next_panel")] if next_panel is not None else []
     lanes = [Hint("m", "manager", "manager"), *([Hint("b", "block size", "block_size")] if blocks else [])]
     ends = [
+        Hint("/", "filter", "filter"),
         Hint("s", "screenshot", "app.screenshot"),
         Hint("e", "export", "export"),
         Hint("ctrl+p", "everything", "app.command_palette"),
@@ -162,7 +170,7 @@ SETTINGS_HINTS: Final = (
 
 _NOT_LIVE: Final = ("[ ]", "r", "m", "b", "S", "n")
 # What goes first when the footer gets narrow.
-_DROPPED: Final = ("e", "s", "ctrl+p", "b", "m", ":", "n", "S", "r", "[ ]", "tab", "←", "→")
+_DROPPED: Final = ("e", "s", "/", "ctrl+p", "b", "m", ":", "n", "S", "r", "[ ]", "tab", "←", "→")
 
 
 def fitting(entries: list[Hint], width: int, *, gap: int) -> list[Hint]:

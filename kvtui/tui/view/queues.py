@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kvtui.frames.frame import Frame
 from kvtui.tui.view import formats
-from kvtui.tui.view.canvas import Canvas, Line
-from kvtui.tui.view.ink import BOLD, T2, T3, WARN, Ink, hue_ink, lane_ink
+from kvtui.tui.view.canvas import Canvas, Line, cut
+from kvtui.tui.view.ink import BOLD, HOT, T2, T3, WARN, Ink, hue_ink, lane_ink
+from kvtui.tui.view.listing import Row
 from kvtui.tui.view.scene import Scene, labels
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _NARROW, _WIDE = 28, 34  # cells of one lane
 _GAP = 2
+_SHORTEST = 4  # cells of a lane's title at least
 _BAR = 8
 _WAITING_ROWS = 0.4  # share of the rows, where both queues stand one above the other
 
@@ -58,24 +60,42 @@ class _Column:
     def frame(self) -> Frame:
         return self.scene.frames[self.lane]
 
-    def head(self, word: str, count: int | None) -> None:
-        end = self.canvas.put(self.x, 0, word + " ", BOLD)
-        self.canvas.put(end, 0, formats.count(count), lane_ink(self.lane, bold=True))
-        end += len(formats.count(count)) + 1
-        title = labels(self.scene.lanes, width=self.end - end)[self.lane]
-        self.canvas.put_right(self.end, 0, title, lane_ink(self.lane))
+    def head(self, word: str, count: int | None, found: int) -> None:
+        """What is listed and how many there are; under a filter, how many of them fit."""
+        text, y = self.scene.listing.text, 0
+        end = self.canvas.put(self.x, y, word + " ", BOLD)
+        if text:
+            end = self.canvas.put(end, y, f"/{cut(text, 8)} ", HOT)
+            end = self.canvas.put(end, y, f"{found:,} of ", T3)
+        end = self.canvas.put(end, y, formats.count(count), lane_ink(self.lane, bold=True)) + 1
+        if self.end - end >= _SHORTEST:
+            title = labels(self.scene.lanes, width=self.end - end)[self.lane]
+            self.canvas.put_right(self.end, y, title, lane_ink(self.lane))
 
     def name(self, y: int, request: int, ink: Ink) -> None:
         self.canvas.put(self.x, y, "▍", hue_ink(request))
         self.canvas.put(self.x + 1, y, formats.request(request), ink)
 
-    def rows(self, count: int, known: int) -> int:
-        """Rows to show: all if they fit, else all but one, which says how many more there are."""
-        room = self.canvas.height - 1
-        shown = count if count <= min(room, known) else min(room - 1, known)
-        if count > shown:
-            self.canvas.put(self.x, 1 + shown, f"and {count - shown:,} more", T3)
-        return shown
+    def listed(self, word: str, count: int | None, rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
+        """The rows to show and where: all that fit the filter if there is room for them, else some of them
+        and a row that says how many more there are."""
+        listing, room = self.scene.listing, self.canvas.height - 1
+        found = listing.matching(rows)
+        self.head(word, count, len(found))
+        total = len(found) if listing.text else max(count or 0, len(found))
+        first, shown = listing.window(total, room, known=len(found))
+        if total > shown:
+            self.canvas.put(self.x, 1 + shown, _rest(first, total - first - shown), T3)
+        if listing.text and not total:
+            self.canvas.put(self.x, 1, "none of them" if rows else "nobody", T3)
+        return enumerate(found[first : first + shown], start=1)
+
+
+def _rest(above: int, below: int) -> str:
+    """What the list does not show."""
+    if not above:
+        return f"and {below:,} more"
+    return f"{above:,} above, {below:,} below" if below else f"{above:,} above"
 
 
 def _panel(scene: Scene, draw: _Draw, width: int, height: int, margin: int) -> tuple[Line, ...]:
@@ -89,9 +109,8 @@ def _panel(scene: Scene, draw: _Draw, width: int, height: int, margin: int) -> t
 
 
 def _waiting(column: _Column) -> None:
-    count, rows = column.frame.counters.waiting, column.frame.waiting
-    column.head("Waiting", count)
-    for y, row in enumerate(rows[: column.rows(count or 0, len(rows))], start=1):
+    frame = column.frame
+    for y, row in column.listed("Waiting", frame.counters.waiting, frame.waiting):
         column.name(y, row.request, WARN if row.preempted else T2)
         column.canvas.put_right(column.x + 13, y, f"{row.tokens:,}", T3)
         column.canvas.put(column.x + 14, y, "tok", T3)
@@ -99,9 +118,8 @@ def _waiting(column: _Column) -> None:
 
 
 def _running(column: _Column) -> None:
-    count, rows = column.frame.counters.running, column.frame.running
-    column.head("Running", count)
-    for y, row in enumerate(rows[: column.rows(count or 0, len(rows))], start=1):
+    frame = column.frame
+    for y, row in column.listed("Running", frame.counters.running, frame.running):
         column.name(y, row.request, T2)
         prompting = row.computed < row.prompt  # its prompt is computed in chunks
         done, total = (row.computed, row.prompt) if prompting else (row.generated, row.output)

@@ -13,6 +13,7 @@ from kvtui.live.watch import Snapshot
 from kvtui.serving.measured import DeviceState
 from kvtui.tui.view.canvas import cut, text_width
 from kvtui.tui.view.ink import T3, Ink
+from kvtui.tui.view.listing import ALL, Listing
 
 
 class Run(Enum):
@@ -51,6 +52,7 @@ class Scene:
     snapshots: tuple[Snapshot, ...] = ()  # of real servers
     told: tuple[str, ...] = ()  # sentences in place of those about simulated lanes
     inspected: Inspected | None = None
+    listing: Listing = ALL  # which rows of the queues are seen
 
     def same(self, other: Scene | None) -> bool:
         """Whether nothing that is drawn differs. Frames are compared by identity."""
@@ -60,6 +62,7 @@ class Scene:
             and (self.time_s, self.run, self.speed, self.focus, self.failures, self.filming)
             == (other.time_s, other.run, other.speed, other.focus, other.failures, other.filming)
             and self.inspected is other.inspected
+            and self.listing == other.listing
         )
 
     def ahead(self, lane: int) -> bool:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.ink import WARN, hue_ink
+from kvtui.tui.view.listing import Listing, problem
 from kvtui.tui.view.queues import queue_lines, running_lines, waiting_lines
 from tests.tui.frames import contiguous_frame, counters, paged_frame, scene
 
@@ -54,3 +57,44 @@ def test_a_narrow_panel_shows_the_lanes_that_fit() -> None:
     lines = text(waiting_lines(scene(), width=40, height=6, margin=1))
     assert "Contiguous" in lines[0]
     assert "paged" not in lines[0]
+
+
+def listed(text: str, first: int = 0) -> list[str]:
+    return [plain(line) for line in waiting_lines(scene(listing=Listing(text, first)), width=60, height=6)]
+
+
+def test_a_filter_by_request_or_state_keeps_the_order() -> None:
+    assert [line.strip()[:5].rstrip() for line in listed("15")][1:] == [
+        "▍r151",
+        "▍r152",
+        "▍r153",
+        "▍r154",
+        "and 5",
+    ]
+    assert listed("r28")[0].startswith("  Waiting /r28 0 of 143")
+    assert listed("279-280")[2].split()[:2] == ["▍r280", "419"]
+    assert "r279" in listed("preempted")[1]
+    assert listed("preempted")[2].strip() == ""
+    assert "none of them" in listed("preempted 28")[1]
+
+
+def test_a_page_further_says_what_is_above() -> None:
+    lines = listed("", 4)
+    assert lines[1].split()[0] == "▍r155"
+    assert "4 above, 135 below" in lines[5]
+    assert "8 above" in listed("", 1000)[5], "never behind the last row that is known"
+
+
+def test_running_requests_by_what_they_compute() -> None:
+    frames = contiguous_frame(), paged_frame()
+    decoding = running_lines(scene(frames=frames, listing=Listing("answer")), width=60, height=6)
+    prompts = running_lines(scene(frames=frames, listing=Listing("pro")), width=60, height=6)
+    assert "12 of 19" in plain(decoding[0])
+    assert "0 of 19" in plain(prompts[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "fine"), [("12 wait", True), ("", True), ("r1-r9", True), ("finished", False)]
+)
+def test_what_makes_no_filter_is_said(text: str, fine: bool) -> None:
+    assert (problem(text) is None) == fine
