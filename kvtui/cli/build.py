@@ -11,7 +11,7 @@ from kvtui.cli.progress import Progress
 from kvtui.cli.traceoptions import loading
 from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
 from kvtui.comparison.lanes import LaneSpec
-from kvtui.comparison.layers import slot_share
+from kvtui.comparison.layers import slot_share, with_room
 from kvtui.errors import ConfigError
 from kvtui.hardware import serverlog
 from kvtui.hardware.catalogue import ModelSpec
@@ -45,19 +45,14 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
         "", block_size=block_size, backend=options.get("backend", "simulated"), kv_dtype=kv_dtype
     )
     lanes = lanes_of(options["lanes"], default)
-    slots, log = None if blocks is None else blocks * block_size, options["from_log"]
-    if log is not None:
-        if slots is not None:
-            raise ConfigError(
-                "--blocks and --from-log both say how large the pool is", hint="give one of them"
-            )
-        slots = slots_of_log(log, model, lanes[-1], tp=options["tp"])
+    log = options["from_log"]
+    if log is not None and blocks is not None:
+        raise ConfigError("--blocks and --from-log both say how large the pool is", hint="give one of them")
     experiment = Experiment(
         workload,
         model,
         gpu_named(options["gpu"] or DEFAULT_GPU),
         lanes,
-        slots=slots,
         pool_from="" if log is None else f"the log {Path(log).name}",
         max_len=options["max_len"],
         utilization=options["utilization"],
@@ -76,7 +71,20 @@ def experiment_of(options: dict[str, Any]) -> Experiment:
         until_s=options["until"],
         seed=_seed(options),
     )
-    return on_device(experiment, options)
+    return on_device(replace(experiment, slots=_slots(experiment, options)), options)
+
+
+def _slots(experiment: Experiment, options: dict[str, Any]) -> int | None:
+    """The pool as it was given: by a log, or in blocks of a paged lane, as large as the model needs."""
+    if options["from_log"] is not None:
+        lane = experiment.lanes[-1]
+        return slots_of_log(options["from_log"], experiment.model, lane, tp=experiment.tp)
+    if options["blocks"] is None:
+        return None
+    drafts = experiment.num_speculative_tokens if experiment.spec_method else 0
+    plain = LaneSpec("paged", block_size=options["block_size"])
+    lane = with_room(plain, experiment.model, tp=experiment.tp, drafts=drafts)
+    return int(options["blocks"]) * lane.block_size
 
 
 def _drafting(options: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec, named
-from kvtui.comparison.layers import block_size_of, layers_of, longest, slot_share
+from kvtui.comparison.layers import layers_of, longest, slot_share, with_room
 from kvtui.comparison.systems import Manager, Site, build
 from kvtui.errors import ConfigError
 from kvtui.frames.frame import LaneInfo
@@ -60,7 +60,9 @@ class Experiment:
     backend: Backend | None = None  # of lanes that are measured
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lanes", named(tuple(map(self._with_room, self.lanes))))
+        drafts = self.num_speculative_tokens if self.spec_method else 0
+        lanes = (with_room(spec, self.model, tp=self.tp, drafts=drafts) for spec in self.lanes)
+        object.__setattr__(self, "lanes", named(tuple(lanes)))
         if not self.lanes:
             raise ConfigError("there is no lane to run", hint="--lane contiguous --lane paged")
         if self.slots is not None and self.slots < 1:
@@ -80,19 +82,6 @@ class Experiment:
         if self.slots is not None or self.workload.slots is not None:
             most = max(self.pool_slots(spec) // spec.block_size for spec in self.lanes)
             check_given(most, self.pool_from)
-
-    def _with_room(self, spec: LaneSpec) -> LaneSpec:
-        """The lane with blocks that are large enough for the states of the model's layers."""
-        if spec.manager != "paged":
-            return spec
-        size = block_size_of(
-            self.model,
-            spec.block_size,
-            tp=self.tp,
-            token_bytes=token_bytes(self.model, spec.kv_dtype, tp=self.tp),
-            drafts=self.num_speculative_tokens if self.spec_method else 0,
-        )
-        return replace(spec, block_size=size)
 
     # ---- what follows from it
 

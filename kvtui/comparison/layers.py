@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
+from kvtui.comparison.lanes import LaneSpec
 from kvtui.hardware.catalogue import KvGroup, ModelSpec
+from kvtui.hardware.kvtypes import token_bytes
 from kvtui.memory.groups import groups_of
 from kvtui.memory.states import STATES
 from kvtui.serving.rules import Rules
@@ -40,9 +43,9 @@ def states_known(model: ModelSpec, tp: int) -> bool:
     return all(state is not None and state.parts % tp == 0 for state in states)
 
 
-def block_size_of(model: ModelSpec, asked: int, *, tp: int, token_bytes: int, drafts: int = 0) -> int:
+def block_size_of(model: ModelSpec, asked: int, *, tp: int, each: int, drafts: int = 0) -> int:
     """Tokens a block, `asked` or more: a block of an attention layer is at least as large as a state. Of a
-    token all attention layers store `token_bytes`.
+    token all attention layers store `each` bytes.
 
     As vLLM 0.32 does (platforms/interface.py): the smallest multiple of what was asked for, and of 16.
     """
@@ -51,8 +54,17 @@ def block_size_of(model: ModelSpec, asked: int, *, tp: int, token_bytes: int, dr
     states = [group.state.bytes(tp, drafts=drafts) for group in model.kv_groups if group.state is not None]
     layers = sum(group.layers for group in model.kv_groups if group.kind != "linear")
     unit = max(asked, KERNEL_BLOCK)
-    size = unit * -(-max(states) * layers // (unit * token_bytes))
+    size = unit * -(-max(states) * layers // (unit * each))
     return max(asked, -(-size // KERNEL_BLOCK) * KERNEL_BLOCK)
+
+
+def with_room(spec: LaneSpec, model: ModelSpec, *, tp: int, drafts: int = 0) -> LaneSpec:
+    """A lane with blocks that are large enough for the states of the model's layers."""
+    if spec.manager != "paged":
+        return spec
+    each = token_bytes(model, spec.kv_dtype, tp=tp)
+    size = block_size_of(model, spec.block_size, tp=tp, each=each, drafts=drafts)
+    return replace(spec, block_size=size)
 
 
 def _width(group: KvGroup, tp: int) -> int:

@@ -190,6 +190,13 @@ def test_a_model_with_windows_runs_by_groups_of_layers() -> None:
     assert lane["requests"]["finished"] == 20
 
 
+def test_blocks_are_as_large_as_the_model_makes_them() -> None:
+    asked = ["chat", "--lane", "paged", "--limit", "20", "--model", "qwen3.5-35b-a3b", "--gpu", "h100-sxm"]
+    (lane,) = report(*asked, "--blocks", "60")["lanes"]
+    assert [group["block_size"] for group in lane["layer_groups"]] == [1056] * 4
+    assert lane["kv"]["blocks"] == 60
+
+
 @needs_shared
 @pytest.mark.parametrize(
     "name", ["azure2023_conv_rows0000-1499.csv", "mooncake_conversation_rows0000-0999.jsonl"]

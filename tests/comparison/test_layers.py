@@ -118,32 +118,32 @@ def test_layers_of_another_width() -> None:
 
 
 STATES = {
-    # config.json -> blocks of how many tokens, layers of each group
-    "qwen3_next": (QWEN_NEXT, 544, [12, 12, 12, 12]),
-    "granitemoehybrid": (GRANITE, 528, [4] * 10),
-    "nemotron_h": (NEMOTRON, 1040, [4] * 7),
-    "jamba": (JAMBA, 80, [4] * 8),
+    # Tokens a block; layers of each group and blocks in 20 GiB, as the same functions of vLLM answer.
+    "qwen3_next": (QWEN_NEXT, 544, [12, 12, 12, 12], 1606),
+    "granitemoehybrid": (GRANITE, 528, [4] * 10, 2482),
+    "nemotron_h": (NEMOTRON, 1040, [4] * 7, 1260),
+    "jamba": (JAMBA, 80, [4] * 8, 16384),
 }
 
 
 @pytest.mark.parametrize("kind", STATES)
 def test_states_beside_attention(kind: str, tmp_path: Path) -> None:
-    config, size, groups = STATES[kind]
+    config, size, groups, blocks = STATES[kind]
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "model.safetensors.index.json").write_text('{"metadata": {"total_size": 10000000000}}')
     model = model_of(tmp_path)
-    assert block_size_of(model, 16, tp=1, token_bytes=model.kv_bytes_per_token()) == size
-    assert block_size_of(model, 2 * size, tp=1, token_bytes=model.kv_bytes_per_token()) == 2 * size
+    assert block_size_of(model, 16, tp=1, each=model.kv_bytes_per_token()) == size
+    assert block_size_of(model, 2 * size, tp=1, each=model.kv_bytes_per_token()) == 2 * size
     assert [len(g.layers) for g in groups_of(layers_of(model), size, Rules(8192))] == groups
     part, whole = slot_share(model)
-    assert part == whole
+    assert 20 * GIB // (size * model.kv_bytes_per_token() * part // whole) == blocks
 
 
 def test_states_that_cannot_be_shared_evenly_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(GRANITE))  # one group of heads
     model = model_of(tmp_path)
     assert layers_of(model, 2) == ()
-    assert block_size_of(model, 16, tp=2, token_bytes=model.kv_bytes_per_token(tp=2)) == 16
+    assert block_size_of(model, 16, tp=2, each=model.kv_bytes_per_token(tp=2)) == 16
 
 
 def test_a_lane_whose_blocks_hold_states() -> None:
