@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kvtui.answers.hitcurve import hit_curve
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.hardware import catalogue
 from kvtui.reproduce.entry import Entry, missing, named
 from kvtui.reproduce.settings import Settings
+from kvtui.serving.engine import Engine
 from kvtui.traces import load
 from kvtui.traces.synthetic import path_of
 from kvtui.traces.workload import Workload
@@ -23,6 +26,7 @@ _TRACES = {
 _LAST_HALF = {512: 4.5, 2048: 5.6, 8192: 18.8, 32_768: 35.6, 0: 39.8}
 _SOURCE = "Mooncake (FAST 2025), public traces; values recomputed by others, block-level LRU"
 _EVERYTHING = 1 << 40
+_OPTIMUM = 0.9  # share of the hits without a limit that the design asks for
 _RADIX = ("agent", "documents", "shared-prefix")
 
 
@@ -70,17 +74,21 @@ def radix(settings: Settings) -> list[Entry]:
     for name in _RADIX:
         workload = load(str(path_of(name)))
         limited, endless = (
-            _hits(Experiment(workload, model, gpu, (LaneSpec("paged"),), slots=slots))
+            _run(Experiment(workload, model, gpu, (LaneSpec("paged"),), slots=slots))
             for slots in (None, 4_000_000)
         )
-        entries.append(Entry(name, 0.96, limited / endless, 0.0, low=0.9, high=1.0))
+        share = limited.scheduler.prefix.hits / endless.scheduler.prefix.hits
+        slots = limited.manager.blocks * limited.manager.block_size
+        entry = Entry(name, 0.96, share, 0.0, low=_OPTIMUM, high=1.0)
+        far = f"much is asked again only after more than the pool's {slots:,} tokens"
+        entries.append(entry if entry.passed else replace(entry, note=far))
     note = "bundled workloads in place of its benchmarks; the design asks for at least 0.9 of the optimum."
     return named(
         "radixattention.share_of_optimum", entries, source="SGLang (NeurIPS 2024), section 6", note=note
     )
 
 
-def _hits(experiment: Experiment) -> int:
+def _run(experiment: Experiment) -> Engine:
     (lane,) = experiment.build(watched=False)
     lane.run()
-    return lane.engine.scheduler.prefix.hits
+    return lane.engine

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 DIGITS = 4
+SENTENCE = ". "  # between the sentences of a note
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,13 @@ def missing(id: str, paper: float | None, *, source: str, note: str) -> Entry:
 def named(prefix: str, entries: list[Entry], *, source: str = "", note: str = "") -> list[Entry]:
     """The entries of one figure, with what they have in common."""
     return [
-        replace(
-            e, id=f"{prefix}.{e.id}", source=e.source or source, note=" ".join(filter(None, (e.note, note)))
-        )
+        replace(e, id=f"{prefix}.{e.id}", source=e.source or source, note=_joined(e.note, note))
         for e in entries
     ]
+
+
+def _joined(*notes: str) -> str:
+    return SENTENCE.join(note.rstrip(".") for note in notes if note)
 
 
 def _round(value: float | None) -> float | None:

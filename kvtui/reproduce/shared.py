@@ -43,6 +43,7 @@ def sharegpt(settings: Settings) -> list[Entry]:
     entries = []
     for kind, (low, high) in {"samples": (16.2, 30.5), "beams": (44.3, 66.3)}.items():
         allowed, note = (2.0, "") if kind == "samples" else (None, BEAMS)
+        note = note or "The text names no rate for its range over widths; here 1 request a second."
         for width, paper in ((2, low), (6, high)):
             seconds = 2400 if kind == "samples" else 120
             ours = saved(lengths, kind=kind, width=width, rate=1, seconds=seconds)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from kvtui.reproduce.entry import Entry
+from kvtui.reproduce.entry import SENTENCE, Entry
 
 HEAD = ("figure", "paper", "ours", "deviation", "allowed", "")
 WIDTHS = (46, 12, 10, 11, 9, 0)
@@ -26,7 +26,7 @@ def row(entry: Entry) -> tuple[str, ...]:
         paper,
         _number(entry.ours),
         "" if deviation is None else f"{deviation:+.2f}{unit}",
-        "" if allowed is None else "exact" if not allowed else f"{allowed:g}{unit}",
+        "" if allowed is None else "exact" if not allowed else f"{allowed:.3g}{unit}",
         verdict,
     )
 
@@ -37,12 +37,20 @@ def heading() -> str:
 
 
 def lines(entries: Sequence[Entry]) -> list[str]:
-    """The plain rows of a figure; below those of one note what it says is approximated, or why not judged."""
+    """The plain rows of a figure. What is approximated, or why nothing is judged, stands below the rows it is
+    said of; at the end what is said of all."""
+    said = [entry.note.split(SENTENCE) for entry in entries]
+    common = [sentence for sentence in said[0] if all(sentence in notes for notes in said)] if said else []
+    own = [[sentence for sentence in notes if sentence not in common] for notes in said]
     told = []
-    for note, group in groupby(entries, key=lambda entry: entry.note):
-        told += [_line(row(entry)) for entry in group]
-        told += [f"    {part}" for part in wrap(note, 96)]
-    return told
+    for sentences, group in groupby(zip(own, entries, strict=True), key=lambda pair: pair[0]):
+        told += [_line(row(entry)) for _, entry in group]
+        told += _note(sentences)
+    return told + _note(common)
+
+
+def _note(sentences: Sequence[str]) -> list[str]:
+    return [f"    {part}" for part in wrap(SENTENCE.join(sentences), 96)]
 
 
 def markdown(entries: Sequence[Entry]) -> str:

@@ -63,6 +63,9 @@ def test_what_is_said_of_a_row_stands_below_it() -> None:
     notes = ["drawn", "drawn", "of this one", "drawn"]
     plain = text.lines([Entry(f"row{i}", 1, 1, note=note) for i, note in enumerate(notes)])
     assert [line.split()[0] for line in plain] == ["row0", "row1", "drawn", "row2", "of", "row3", "drawn"]
+    shared = text.lines(named("fig", [Entry("a", 1, 1), Entry("b", 1, 1, note="own.")], note="of all."))
+    assert [line.split()[0] for line in shared] == ["fig.a", "fig.b", "own", "of"]
+    assert text.lines([]) == []
 
 
 def test_figures_come_in_the_order_asked_for_or_as_they_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
