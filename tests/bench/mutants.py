@@ -28,18 +28,18 @@ from tests.packaging.source import modules, parse
 
 CORE = ("kvtui.memory.", "kvtui.serving.")
 SPARED = ("kvtui.memory.protocol", "kvtui.serving.cost", "kvtui.serving.measured")  # seams, and what waits
-TESTS = (  # the quickest to notice first
+TESTS = (  # the quickest to notice first; slow ones that see little more are left out
     "tests/golden",
     "tests/contracts/test_managers.py",
+    "tests/serving/test_scenarios.py",
     "tests/serving/test_decisions.py",
     "tests/serving/test_more_decisions.py",
     "tests/vllm",
     "tests/serving/test_leaps.py",
     "tests/memory",
-    "tests/serving",
+    "tests/serving/test_speculation.py",
+    "tests/serving/test_closedloop.py",
     "tests/sharing",
-    "tests/frames",
-    "tests/comparison",
 )
 PASSED_OVER = (ast.Assert, ast.Raise, ast.Import, ast.ImportFrom, ast.JoinedStr)
 COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
