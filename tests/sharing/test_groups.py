@@ -13,6 +13,7 @@ from kvtui.groups.engine import GroupEngine
 from kvtui.groups.fanout import widths
 from kvtui.groups.link import Link
 from kvtui.memory.forks import ForkingMemoryManager
+from kvtui.memory.hits import NO_HITS
 from kvtui.serving.engine import UNLIMITED
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Request
@@ -163,6 +164,17 @@ def test_a_group_is_preempted_whole_and_the_latest_first() -> None:
     assert 0 not in victims
     assert manager.swapped_in == manager.swapped_out > 0
     assert list(engine.results.finish) == sorted(engine.results.finish)
+
+
+@pytest.mark.parametrize(("host_blocks", "moved"), [(3, 3), (2, None)])
+def test_a_sequence_is_swapped_out_as_long_as_host_memory_holds_it(
+    host_blocks: int, moved: int | None
+) -> None:
+    memory = ForkingMemoryManager(32, 4, host_blocks=host_blocks)
+    request = Request(0, 12, 4)
+    assert memory.admit(request, NO_HITS, 12)
+    assert memory.swap_out([request]) == moved
+    assert memory.free_blocks == (8 if moved else 5)
 
 
 def test_a_slow_link_shows_and_overlap_hides_it() -> None:

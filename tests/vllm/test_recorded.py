@@ -10,7 +10,7 @@ from tests.shared import SHARED, needs_shared
 from tests.vllm.real import release_of
 from tests.vllm.recorded import REFUSED, Store, digest, world_of
 
-WORLDS = 5  # of a kind that are tried here; the campaign tries them all
+WORLDS = 15  # of a kind that are tried here; the campaign tries them all
 STORES = {release: Store(release) for release in RELEASES}
 RANDOM = [(release, kind) for release, store in STORES.items() for kind in store.random]
 
