@@ -43,6 +43,10 @@ class OpLog:
         if blocks:
             self._ops.append(Op(kind, owner, blocks))
 
+    def add_one(self, kind: OpKind, owner: int, block: int) -> None:
+        """Append one op of one block."""
+        self._ops.append(Op(kind, owner, (block,)))
+
     def drain(self) -> list[Op]:
         """All ops since the last drain, oldest first."""
         ops, self._ops = self._ops, []

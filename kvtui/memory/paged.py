@@ -70,15 +70,9 @@ class PagedMemoryManager(Pooled, ByName):
             return NO_HITS
         limit = (request.known - 1) // self.block_size
         keys = request.keys
-        blocks: list[int] = []
-        find = self.pool.find
-        for key in keys[:limit]:
-            block = find(key)
-            if block is None:
-                return Hits(blocks, 0, len(blocks) * self.block_size)
-            blocks.append(block)
+        blocks = self.pool.find_all(keys[:limit])
         lost = len(request.lost)
-        if not lost or limit <= len(keys):
+        if not lost or limit <= len(keys) or len(blocks) < len(keys):
             return Hits(blocks, 0, len(blocks) * self.block_size)
         private = min(self.pool.survivors(request.lost_at, lost), limit - len(keys))
         return Hits(blocks, private, (len(blocks) + private) * self.block_size)
@@ -115,13 +109,12 @@ class PagedMemoryManager(Pooled, ByName):
         pool, size = self.pool, self.block_size
         count = hits.total
         have = count * size
-        idle = hits.private + sum(map(pool.idle, hits.blocks)) if count else 0
+        idle = hits.private + pool.idle_among(hits.blocks) if count else 0
         need = -(-(have + tokens) // size) - count
         asked = max(-(-request.known // size) - count, need) if reserve_full else need
         if asked + idle + watermark > pool.free:
             return False
-        for block in hits.blocks:
-            pool.share(block)
+        pool.share_all(hits.blocks)
         table = hits.blocks.copy()
         if hits.private:
             pool.revive(request.lost_at, len(request.lost), hits.private)
@@ -308,7 +301,7 @@ class PagedMemoryManager(Pooled, ByName):
             return
         for request, block in zip(takers, ids, strict=True):
             request.table.append(block)
-            log.add(OpKind.TAKE, request.number, (block,))
+            log.add_one(OpKind.TAKE, request.number, block)
 
     def _register_batch(self, step: int, chunks: Sequence[tuple[Request, int]]) -> None:
         """Register the blocks that get full in `step`, in batch order."""
@@ -330,10 +323,15 @@ class PagedMemoryManager(Pooled, ByName):
                 self._register_decode(request, step)
 
     def _register_decode(self, request: Request, step: int) -> None:
+        """The block that a decode fills in `step`."""
         stored = request.offset + step
-        self.register(request, stored, stored + 1)
-        if request.registered == len(request.keys) and self.hot.has(request):
-            self.hot.leave(request)
+        if request.registered < len(request.keys):
+            self.register(request, stored, stored + 1)
+            if request.registered == len(request.keys) and self.hot.has(request):
+                self.hot.leave(request)
+        elif self.pool.log is not None and self.prefix_cache:
+            block = request.table[stored // self.block_size]
+            self.pool.log.add_one(OpKind.PUBLISH, request.number, block)
 
     def _key_all(self, request: Request, hashed: int) -> None:
         """Give every full block that is private so far a key that nobody else has."""

@@ -14,7 +14,7 @@ place of its segment in the queue.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
+from itertools import count, repeat, takewhile
 
 from kvtui.memory.ops import OpKind, OpLog
 
@@ -67,6 +67,14 @@ class BlockPool:
     def find(self, key: int) -> int | None:
         """The oldest block with this content, or None."""
         return self._block_of.get(key)
+
+    def find_all(self, keys: Sequence[int]) -> list[int]:
+        """The oldest blocks with these contents, up to the first content that no block has."""
+        return list(takewhile(bool, map(self._block_of.get, keys, repeat(0))))
+
+    def idle_among(self, blocks: Sequence[int]) -> int:
+        """How many of these keyed blocks are free."""
+        return sum(map(self._place.__contains__, blocks))
 
     def idle(self, block: int) -> bool:
         """Whether a keyed block is free (in the queue)."""
@@ -147,14 +155,16 @@ class BlockPool:
     def _forget(self, ids: Sequence[int]) -> None:
         """Those of the blocks that stand in the map leave it."""
         place, key_of, block_of = self._place, self._key_of, self._block_of
-        named = [b for b in ids if b in place]
+        named = list(filter(place.__contains__, ids))
         self.forgotten += len(named)
         for block in named:
             del place[block]
-            if self._twins:
+        if self._twins:
+            for block in named:
                 self._unname(block)
-            else:
-                del block_of[key_of.pop(block)]
+        else:
+            for key in map(key_of.pop, named):
+                del block_of[key]
 
     def _unname(self, block: int) -> None:
         key = self._key_of.pop(block)
@@ -179,6 +189,16 @@ class BlockPool:
         else:
             self._back[place - self._base] = 0
             self.free -= 1
+
+    def share_all(self, blocks: Sequence[int]) -> None:
+        """One more request holds each of these keyed blocks."""
+        back, base = self._back, self._base
+        for block, place in zip(blocks, map(self._place.pop, blocks, repeat(-1)), strict=True):
+            if place < 0:
+                self.add_reference(block)
+            else:
+                back[place - base] = 0
+                self.free -= 1
 
     def add_reference(self, block: int) -> None:
         """One more request holds a block that is in use."""
@@ -289,10 +309,11 @@ class BlockPool:
             self.log.add(OpKind.CACHE, owner, kept)
 
     def _without_shared(self, owner: int, blocks: list[int]) -> list[int]:
-        if self.extra.keys().isdisjoint(blocks):
+        extra = self.extra
+        if extra.keys().isdisjoint(blocks):
             return blocks
         # Last block first: the order in which references are given up.
-        mine = [b for b in reversed(blocks) if b not in self.extra or not self.drop(b)][::-1]
+        mine = [b for b in reversed(blocks) if b not in extra or not self.drop(b)][::-1]
         if self.log is not None and len(mine) < len(blocks):
             kept = set(mine)
             self.log.add(OpKind.DROP, owner, [b for b in blocks if b not in kept])

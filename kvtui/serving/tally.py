@@ -18,7 +18,7 @@ class Tally:
     def count(self, plan: Plan, block_size: int) -> None:
         """Take in one full step, after it was scheduled."""
         if plan.prefill:
-            self.chunks += sum(1 for _ in chunks(plan))
+            self.chunks += sum([start + n < request.known for request, start, n in plan.prefill])
         if len(plan.prefill) > 1 and plan.admitted:
             self.same_step_hits += sum(tokens for _, tokens in same_step_hits(plan, block_size))
 
