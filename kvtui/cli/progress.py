@@ -26,18 +26,21 @@ class Progress:
 
     def show(self, name: str, done: int, *, unit: str = "requests") -> None:
         """So many requests of a lane are done, or whatever else is counted."""
-        self._write(name, done, self._total, f"{done:,} of {self._total:,} {unit}")
+        left = self._left(done, self._total)
+        self._write(name, done, self._total, f"{done:,} of {self._total:,} {unit}{left}")
 
     def bytes(self, done: int, total: int) -> None:
         """So much of a file is read; the line goes when it is."""
         taken = monotonic() - self._start
         rate = done / MB / taken if taken else 0.0
-        left = f", {taken * (total - done) / done:,.0f} s left" if done else ""
-        self._write(
-            self._what, done, total, f"{done / MB:,.0f} of {total / MB:,.0f} MB, {rate:,.0f} MB/s{left}"
-        )
+        text = f"{done / MB:,.0f} of {total / MB:,.0f} MB, {rate:,.0f} MB/s{self._left(done, total)}"
+        self._write(self._what, done, total, text)
         if done >= total:
             self.clear()
+
+    def _left(self, done: int, total: int) -> str:
+        """How long it takes from here on at the rate so far, if that can be told."""
+        return f", {(monotonic() - self._start) * (total - done) / done:,.0f} s left" if done else ""
 
     def _write(self, name: str, done: int, total: int, text: str) -> None:
         now = monotonic()

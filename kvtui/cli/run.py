@@ -268,14 +268,18 @@ def headless(
 def _run(lanes: Sequence[Lane], progress: Any, filming: Filming | None) -> None:
     from kvtui.errors import BackendError
 
+    def show(name: str) -> None:
+        """One bar for all lanes, which have the same requests."""
+        progress.show(name, sum(lane.ended for lane in lanes) // len(lanes))
+
     with progress:
         if filming is not None:
-            filming.run(lanes, progress.show)
+            filming.run(lanes, lambda: show("recording"))
             return
         for lane in lanes:
             try:
                 while lane.run(progress.CALLS):
-                    progress.show(lane.info.name, lane.ended)
+                    show(lane.info.name)
             except BackendError as error:  # the other lanes go on
                 assert lane.times is not None
                 lane.times.failure = error

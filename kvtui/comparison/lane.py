@@ -11,6 +11,7 @@ from kvtui.frames.chronicle import Chronicle
 from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.serving.engine import UNLIMITED, Engine
 from kvtui.serving.measured import StepTimes
+from kvtui.serving.quiet import quiet_steps
 from kvtui.serving.request import Request
 
 
@@ -56,6 +57,11 @@ class Lane:
     def chronicle(self) -> Chronicle | None:
         """What happened so far; only of a lane that is watched."""
         return self._camera.chronicle if self._camera is not None else None
+
+    @property
+    def quiet(self) -> int:
+        """Steps from now on in which tokens only fill blocks that are there, see `quiet_steps`."""
+        return quiet_steps(self.engine)
 
     @property
     def ended(self) -> int:

@@ -44,12 +44,15 @@ class PagedCells:
         self._state = np.zeros(blocks, np.uint8)
         self._owner = np.full(blocks, -1, np.int32)
         self._refs = np.zeros(blocks, np.int32)
+        self._full = np.zeros(blocks, np.int32)  # slots filled, were there no last blocks
+        self._heirs = False  # whether the first owner of a shared block has ever gone
 
     def apply(self, ops: Iterable[Op]) -> None:
         for kind, owner, blocks in ops:
             ids = np.asarray(blocks) - 1
             if kind is OpKind.TAKE:
                 self._state[ids], self._owner[ids], self._refs[ids] = Cell.HELD, owner, 1
+                self._full[ids] = self._size
             elif kind is OpKind.SHARE:
                 idle = ids[self._refs[ids] == 0]
                 self._state[idle], self._owner[idle] = Cell.HELD, owner
@@ -57,13 +60,15 @@ class PagedCells:
             elif kind is OpKind.DROP:
                 self._refs[ids] -= 1
                 self._owner[ids[self._owner[ids] == owner]] = HEIR
+                self._heirs = True
             elif kind in (OpKind.FREE, OpKind.CACHE):
-                self._state[ids] = Cell.FREE if kind is OpKind.FREE else Cell.CACHED
+                free = kind is OpKind.FREE
+                self._state[ids], self._full[ids] = (Cell.FREE, 0) if free else (Cell.CACHED, self._size)
                 self._owner[ids], self._refs[ids] = -1, 0
 
     def cells(self, running: Iterable[Request], wanted: Request | None, step: int) -> Cells:
         batch = list(running)
-        stored = np.where(self._state >= Cell.CACHED, self._size, 0).astype(np.int32)
+        stored = self._full.copy()
         partial = [last for r in batch for last in self._last_blocks(r, r.stored(step))]
         if partial:
             ids, fill = np.array(partial).T
@@ -81,7 +86,7 @@ class PagedCells:
     def _owners(self, batch: list[Request]) -> NDArray[np.int32]:
         """A shared block whose first owner has gone belongs to the oldest that still holds it."""
         owner = self._owner.copy()
-        if (owner == HEIR).any():
+        if self._heirs and (owner == HEIR).any():
             for request in reversed(batch):
                 ids = np.array([b for table in request.all_tables for b in table if b], np.int64) - 1
                 owner[ids[self._owner[ids] == HEIR]] = request.number

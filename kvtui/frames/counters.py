@@ -7,9 +7,11 @@ from array import array
 from kvtui.frames.frame import Counters, Percentiles, Split
 from kvtui.frames.stats import percentiles, split
 from kvtui.memory.forks import ForkingMemoryManager
+from kvtui.memory.levels import Levels
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.memory.protocol import MemoryManager
 from kvtui.serving.engine import Engine
+from kvtui.serving.meter import Meter
 from kvtui.serving.request import Phase
 from kvtui.units import seconds
 
@@ -30,6 +32,7 @@ class CounterReader:
         away = sum(request.phase is Phase.PREEMPTED for request in scheduler.aside)
         running, waiting = scheduler.batch, len(scheduler.waiting) + away
         time_s = seconds(engine.now_ps)
+        levels = engine.manager.levels(scheduler.waiting.head() if scheduler.waiting else None)
         return Counters(
             running=running,
             waiting=waiting,
@@ -48,8 +51,8 @@ class CounterReader:
             hit_tokens=scheduler.prefix.hits,
             readmit_query_tokens=scheduler.prefix.preempted_queries,
             readmit_hit_tokens=scheduler.prefix.preempted_hits,
-            split=self._split_now(),
-            split_mean=self._split_mean(),
+            split=self._split_now(levels),
+            split_mean=self._split_mean(meter, levels),
             ttft=self._percentiles("ttft", results.ttft),
             tpot=self._percentiles("tpot", results.tpot),
             e2e=self._percentiles("e2e", results.e2e),
@@ -57,20 +60,14 @@ class CounterReader:
             same_step_hit_tokens=engine.tally.same_step_hits,
             draft_tokens=scheduler.spec.num_draft_tokens,
             accepted_draft_tokens=scheduler.spec.num_accepted_tokens,
-            saved=self._saved_now(),
+            saved=saved(levels.held, levels.twice),
             saved_mean=saved(meter.held, meter.twice),
             reusable_evictions=engine.manager.forgotten,
             **moved(engine.manager),
         )
 
-    def _saved_now(self) -> float:
-        levels = self._engine.manager.levels(None)
-        return saved(levels.held, levels.twice)
-
-    def _split_now(self) -> Split:
+    def _split_now(self, levels: Levels) -> Split:
         scheduler, manager = self._engine.scheduler, self._engine.manager
-        waiting = scheduler.waiting
-        levels = manager.levels(waiting.head() if waiting else None)
         return split(
             stored=scheduler.stored - levels.twice,
             final=scheduler.final,
@@ -81,10 +78,9 @@ class CounterReader:
             reserves=manager.reserves,
         )
 
-    def _split_mean(self) -> Split:
-        meter = self._engine.meter
+    def _split_mean(self, meter: Meter, levels: Levels) -> Split:
         if not meter.time:
-            return self._split_now()
+            return self._split_now(levels)
         return split(
             stored=meter.stored,
             final=meter.final,

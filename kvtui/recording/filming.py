@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +56,22 @@ class Filming:
                 self._recorder.close()
                 self._recorder = None
 
-    def run(self, lanes: Sequence[Lane], progress: Callable[[str, int], None]) -> None:
-        """All lanes to their end, in step with each other; `progress` is told (lane, requests through)."""
+    def run(self, lanes: Sequence[Lane], progress: Callable[[], None]) -> None:
+        """All lanes to their end, in step with each other; `progress` is called now and then.
+
+        Steps in which tokens only fill blocks that are there get no frame of their own.
+        """
         for lane in lanes:
             self.take(lane)
-        going = list(range(len(lanes)))
+        going = list(lanes)
         while going:
-            at = min(going, key=lambda at: lanes[at].next_ps)
-            if not lanes[at].step():
-                going.remove(at)
-            self.take(lanes[at])
-            progress(lanes[at].info.name, lanes[at].ended)
+            lane = min(going, key=attrgetter("next_ps"))
+            if quiet := lane.quiet:
+                lane.step(quiet)
+            if not lane.step():
+                going.remove(lane)
+            self.take(lane)
+            progress()
 
     def reached_by(self, lanes: Sequence[Any]) -> bool:
         """Whether all lanes stand where the recording ends; else what they tell is not its end."""

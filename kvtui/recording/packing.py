@@ -17,7 +17,6 @@ Planes: TypeAlias = Mapping[str, Plane]
 
 _ENTRY = Struct("<BIiIBB")  # plane, length, shift, changes (or WHOLE), bytes a place, bytes a value
 _WHOLE = 0xFFFFFFFF
-_WIDTHS = (1, 2, 4, 8)
 _SPARSE = 3  # a change costs as much as so many plain values
 
 
@@ -37,7 +36,7 @@ def encode(old: Planes, new: Planes, shapes: Mapping[str, Shape]) -> bytes:
         before, after = old.get(name), new[name]
         if before is None:
             before = np.zeros(0, shape.dtype)
-        if before is not after:
+        if before is not after and (len(before) or len(after)):
             parts.append(_entry(at, before, after, _shift(before, after, shape)))
     return b"".join(parts)
 
@@ -45,7 +44,7 @@ def encode(old: Planes, new: Planes, shapes: Mapping[str, Shape]) -> bytes:
 def _entry(at: int, before: Plane, after: Plane, shift: int) -> bytes:
     length = len(after)
     moved = before if not shift and len(before) == length else _moved(before, shift, length)
-    changed = np.flatnonzero(moved != after)
+    (changed,) = (moved != after).nonzero()
     if not len(changed) and moved is before:
         return b""
     if _SPARSE * len(changed) > length:
@@ -61,6 +60,8 @@ def _entry(at: int, before: Plane, after: Plane, shift: int) -> bytes:
 def _shift(before: Plane, after: Plane, shape: Shape) -> int:
     """Numbers by which `before` has moved to the front (or, below 0, to the back) to become `after`."""
     if not shape.key or not len(before) or not len(after):
+        return 0
+    if before[: shape.key].tolist() == after[: shape.key].tolist():
         return 0
     old, new = (plane.reshape(-1, shape.width)[:, : shape.key] for plane in (before, after))
     for rows, first, sign in ((old, new[0], 1), (new, old[0], -1)):
@@ -116,9 +117,13 @@ def _narrow(bits: NDArray[np.uint64]) -> tuple[int, bytes]:
     """Differences with small amounts first, both signs, and the bytes that each takes."""
     signed = bits.view(np.int64)
     folded = ((signed << 1) ^ (signed >> 63)).view(np.uint64)
-    top = int(folded.max(initial=0))
-    width = next(width for width in _WIDTHS if top < 1 << 8 * width)
+    width = _width(int(folded.max(initial=0)))
     return width, folded.astype(f"<u{width}").tobytes()
+
+
+def _width(top: int) -> int:
+    """Bytes that a number up to `top` takes: 1, 2, 4 or 8."""
+    return 1 << (max(top.bit_length() - 1, 0) // 8).bit_length()
 
 
 def _widened(data: bytes, at: int, count: int, width: int) -> NDArray[np.uint64]:

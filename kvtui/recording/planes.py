@@ -41,6 +41,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "events": Shape(np.int64, _EVENT, _EVENT),  # oldest first
     "times": Shape(np.float64, 1, 1),  # of the events
 }
+_COUNTERS: Final = [field.name for field in fields(Counters)]
 _PARTS: Final[dict[str, Any]] = {"Split": Split, "Percentiles": Percentiles}
 
 
@@ -143,8 +144,8 @@ def _table(plane: Plane, width: int) -> NDArray[np.int64]:
 
 
 def _numbers(counters: Counters) -> Iterable[float]:
-    for field in fields(counters):
-        value = getattr(counters, field.name)
+    for name in _COUNTERS:
+        value = getattr(counters, name)
         for number in value if isinstance(value, tuple) else (value,):
             yield float("nan") if number is None else number
 

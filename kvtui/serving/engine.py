@@ -159,6 +159,11 @@ class Engine:
         return self.now_ps if due == NEVER else max(self.now_ps, due)
 
     @property
+    def undisturbed(self) -> bool:
+        """Whether no arrival, abort or end is due before the next step."""
+        return self.now_ps < self._event
+
+    @property
     def meter(self) -> Meter:
         """What was measured up to now."""
         if self._stretch is not None:

@@ -15,6 +15,7 @@ from kvtui.answers.report import summary
 from kvtui.errors import RecordingError
 from kvtui.frames.frame import Frame
 from kvtui.recording import Recorder, Recording
+from kvtui.recording.filming import Filming
 from kvtui.recording.packing import Shape, decode, encode
 from kvtui.recording.pieces import pieces
 from kvtui.recording.report import report_of
@@ -242,3 +243,24 @@ def test_frames_that_nobody_simulated(tmp_path: Path) -> None:
         assert np.array_equal(got.cells.stored, frame.cells.stored)
     assert recording.tracks[0].at_step(frames[1].step) == 1
     assert len(recording.tracks[1]) == 1
+
+
+def test_steps_that_only_fill_blocks_share_a_frame(tmp_path: Path) -> None:
+    what, path = small(requests=12), tmp_path / "run.kvtui"
+    filming = Filming(path, what)
+    filming.run(what.build(), lambda: None)
+    for engine, track in zip(what.build(), Recording(path).tracks, strict=True):
+        filmed_at = {(track.piece(n).step, n == len(track) - 1): n for n in range(len(track))}
+        last, seen = engine.frame(), 0
+        while engine.step() or not last.done:
+            frame = engine.frame()
+            if (n := filmed_at.get((frame.step, frame.done))) is not None:
+                same(track.frame(n), frame)
+                last, seen = frame, seen + 1
+            else:
+                assert (frame.cells.owner == last.cells.owner).all()
+                assert frame.counters.finished == last.counters.finished
+        assert seen == len(track) - 1 < engine.step_count * 0.7
+        assert engine.chronicle is not None
+        assert (track.chronicle.events.rows == engine.chronicle.events.rows).all()
+        assert (track.chronicle.ops.rows == engine.chronicle.ops.rows).all()
