@@ -177,9 +177,7 @@ class Scheduler:
 
     def end_decodes(self, also: Iterable[Request] = ()) -> Sequence[Request]:
         """End those whose last token has appeared, and `also` others; in batch order."""
-        ending = [*also, *self._finishes.take(self.step - 1)]
-        if len(ending) > 1:
-            ending.sort(key=attrgetter("order"))
+        ending = sorted([*also, *self._finishes.take(self.step - 1)], key=attrgetter("order"))
         for request in ending:
             self._end(request)
             self.blocked = False
