@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import sys
 from pathlib import Path
@@ -42,6 +41,8 @@ def record(upstream: str, listen: str, output: Path, force: bool, as_is: bool, c
     kvtui record --upstream http://localhost:8000 --listen 127.0.0.1:8100 -o trace.jsonl
     kvtui trace.jsonl
     """
+    import asyncio
+
     from kvtui.live.traffic.identity import Prefixes
     from kvtui.live.traffic.proxy import Proxy
     from kvtui.live.traffic.tracefile import TraceFile
@@ -65,6 +66,8 @@ def record(upstream: str, listen: str, output: Path, force: bool, as_is: bool, c
 
 
 async def _serve(proxy: Proxy, host: str, port: int, target: str) -> None:
+    import asyncio
+
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[int] = loop.create_future()
     serving = asyncio.ensure_future(proxy.serve(host, port, ready=ready))

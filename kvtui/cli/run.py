@@ -158,11 +158,13 @@ def run(**options: Any) -> int:
     _check_outputs(options)
     from kvtui.cli import plain
     from kvtui.cli.build import experiment_of
-    from kvtui.exports import ready
     from kvtui.tui.view.words import language_of
 
-    for path in exports:
-        ready(path, force=force)
+    if exports:
+        from kvtui.exports import ready
+
+        for path in exports:
+            ready(path, force=force)
     experiment = experiment_of(options)
     language, speed = options["language"] or language_of(), options["speed"]
     if options["plain"]:
