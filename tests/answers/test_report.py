@@ -120,3 +120,10 @@ def test_a_faster_lane_with_fewer_requests_at_once_is_no_loser() -> None:
     told = verdict([slow, fast])
     assert told.startswith("fast is done in ")
     assert "(0.5x), fewer because each is through sooner." in told
+
+
+def test_bytes_of_several_gpus_are_told_of_each() -> None:
+    for tp, said in ((1, False), (2, True)):
+        tried = experiment("burst", "paged", tp=tp, until_s=1.0)
+        text = table(summary(tried, tried.build(watched=False)))
+        assert ("  on each GPU" in text) is said

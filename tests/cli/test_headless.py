@@ -336,3 +336,10 @@ def test_a_log_with_endless_numbers_is_no_traceback(tmp_path: Path) -> None:
 
 def test_a_load_beyond_any_is_refused_before_a_cell_runs() -> None:
     assert "at most 1e+12" in complaint("sweep", "chat", "--load", "1e308")
+
+
+def test_a_kv_type_is_that_of_all_lanes_that_do_not_say_their_own() -> None:
+    lanes = ("--lane", "paged", "--lane", "paged:kv_dtype=auto")
+    done = kvtui("burst", "--headless", "--json", "--limit", "5", "--kv-cache-dtype", "fp8_e4m3", *lanes)
+    assert [lane["kv_dtype"] for lane in json.loads(done.stdout)["lanes"]] == ["fp8", "auto"]
+    assert "unknown KV type" in complaint("burst", "--headless", "--kv-dtype", "zorb")
