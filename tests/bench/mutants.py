@@ -81,7 +81,7 @@ class Mutant(NamedTuple):
 
 def mutants(module: str) -> Iterator[Mutant]:
     """Every mutant of a module, in the order of the source."""
-    for at, node in enumerate(_places(parse(modules()[module]))):
+    for at, node in enumerate(list(_places(parse(modules()[module])))):  # before any of it is changed
         before = ast.unparse(node)
         if _change(node):
             yield Mutant(module, at, node.lineno, f"{before}  ->  {ast.unparse(node)}")
