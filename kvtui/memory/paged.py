@@ -181,8 +181,14 @@ class PagedMemoryManager(Pooled, ByName):
         Stops before the first step whose blocks do not suffice and returns how many steps were done. Adds to
         `bought` what each of them took.
         """
-        if steps == 1 or not self.lifo:
+        if not self.lifo:
             return self._one_by_one(step, steps, bought)
+        if steps == 1:  # as on a screen
+            taken = self._one_step(step)
+            if taken is None:
+                return 0
+            bought.blocks.append(taken)
+            return 1
         pool, end, at = self.pool, step + steps, step
         while at < end:
             slots = self.wheel.span(at, end - at)
@@ -204,15 +210,15 @@ class PagedMemoryManager(Pooled, ByName):
         return at - step
 
     def _one_by_one(self, step: int, steps: int, bought: Bought) -> int:
+        """Where blocks with content and without stand mixed in the queue: say which were taken."""
         pool = self.pool
         for at in range(step, step + steps):
-            before = 0 if self.lifo else pool.cached
+            before = pool.cached
             taken = self._one_step(at)
             if taken is None:
                 return at - step
             bought.blocks.append(taken)
-            if not self.lifo:
-                bought.cached.append(before - pool.cached)
+            bought.cached.append(before - pool.cached)
         return steps
 
     def _one_step(self, step: int) -> int | None:

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from kvtui.decisions.recorded import prepare, rows_of, rules_of, workload_of
 from kvtui.memory.contiguous import PLACEMENT, RESERVE, ContiguousMemoryManager
+from kvtui.memory.ops import OpLog
 from kvtui.serving.engine import Engine
 from kvtui.serving.rules import NEWEST, RELEASES
 from tests.serving.digest import LIMITS, Price, run
 from tests.serving.worlds import world
 from tests.vllm.more_worlds import more_world
+from tests.vllm.worlds import world as vllm_world
 
 
 def paged(seed: int, **options: bool) -> Engine:
@@ -23,6 +25,11 @@ def paged(seed: int, **options: bool) -> Engine:
     release = random.Random(seed).choice([NEWEST] * 3 + list(RELEASES))
     engine, _ = prepare(config | {"max_steps": 400} | options, lines, vllm=release)
     return unwatched(engine)
+
+
+def quoting(seed: int) -> Engine:
+    """Worlds of the campaign, in which prompts go on from what others generated."""
+    return unwatched(prepare(*vllm_world(seed))[0])
 
 
 def layered(seed: int) -> Engine:
@@ -64,7 +71,7 @@ def contiguous_ahead(seed: int) -> Engine:
     return contiguous(seed, async_scheduling=True)
 
 
-LEAPING = (paged, contiguous, paged_ahead, contiguous_ahead)
+LEAPING = (paged, quoting, contiguous, paged_ahead, contiguous_ahead)
 STEPPING = (layered, drafting)  # one step a call, whatever may be done
 
 
@@ -95,3 +102,12 @@ def test_leaps_are_taken_at_all(build: Callable[[int], Engine]) -> None:
             while engine.step(limit or 5):
                 calls[name] += 1
     assert calls["unlimited"] < calls["random"] < calls["single steps"]
+
+
+@pytest.mark.parametrize("build", LEAPING + STEPPING)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_a_log_of_what_happens_changes_nothing(build: Callable[[int], Engine], seed: int) -> None:
+    logged = build(seed)
+    logged.manager.log = OpLog()
+    assert run(logged, None) == run(build(seed), None)
