@@ -98,7 +98,7 @@ class Experiment:
             utilization=self.utilization,
             tp=self.tp,
             kv_dtype=spec.kv_dtype,
-            limits=self._limits,
+            limits=self.limits,
             vllm=self.vllm,
         )
         left = sum(term.bytes for term in sized.terms)
@@ -110,7 +110,8 @@ class Experiment:
         return default_utilization(self.vllm) if self.utilization is None else self.utilization
 
     @property
-    def _limits(self) -> BatchLimits:
+    def limits(self) -> BatchLimits:
+        """What is let into one step: as asked, or vLLM's own for a server on this GPU."""
         usual = batch_limits(self.gpu)
         return BatchLimits(self.max_num_batched_tokens or usual.tokens, self.max_num_seqs or usual.seqs)
 
@@ -171,7 +172,7 @@ class Experiment:
         return rules
 
     def _rules(self, max_model_len: int) -> Rules:
-        limits = self._limits
+        limits = self.limits
         return Rules(
             max_model_len=max_model_len,
             max_num_batched_tokens=limits.tokens,

@@ -13,7 +13,7 @@ from kvtui.tui.view.canvas import Canvas, Line, cut, wrap
 from kvtui.tui.view.ink import BOLD, HOT, T1, T2, T3, WARN, lane_ink
 
 Apply = Callable[[Experiment, int, Any], Experiment]
-_LABEL, _VALUE = 20, 12
+_LABEL, _VALUE = 20, 13
 _TURNED: Final = ("contiguous", "paged")
 
 
@@ -96,7 +96,7 @@ SETTINGS: Final = (
     Setting(
         "max_num_seqs",
         "requests at once",
-        "At most so many run together, whatever the memory.",
+        "At most so many run together, whatever the memory (usual: vLLM's server on this GPU).",
         (None, 8, 16, 32, 64, 128, 256, 512, 1024),
     ),
     Setting(
@@ -155,7 +155,7 @@ def settings_lines(
             title = after.lanes[lane].name.capitalize() if setting.lane else "All lanes"
             canvas.put(margin, y, title, lane_ink(lane, bold=True) if setting.lane else BOLD)
             y += 1
-        value = text_of(setting.value(after, lane))
+        value = text_of(setting, after, lane)
         changed = setting.value(after, lane) != setting.value(before, lane)
         canvas.put(margin, y, "▸" if at == chosen else " ", HOT)
         canvas.put(margin + 2, y, setting.label, T1 if at == chosen else T2)
@@ -169,8 +169,10 @@ def settings_lines(
     return canvas.lines()
 
 
-def text_of(value: Any) -> str:
-    """How a value is written."""
+def text_of(setting: Setting, experiment: Experiment, lane: int) -> str:
+    """How a value is written; where none is given, the one that is used."""
+    value = setting.value(experiment, lane)
     if value is None:
-        return "as the server"
+        usual = {"max_num_seqs": experiment.limits.seqs, "max_num_batched_tokens": experiment.limits.tokens}
+        return f"{usual[setting.name]:,} usual"
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

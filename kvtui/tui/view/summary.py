@@ -101,8 +101,9 @@ class _Page:
 
     def tables(self, y: int) -> int:
         """Figures lane by lane and what the difference is worth; in as many tables as the width asks for."""
-        rows = _rows([frame.counters for frame in self.scene.frames], self.base, self.other)
-        if self.scene.run is Run.ENDED:
+        ended = self.scene.run is Run.ENDED
+        rows = _rows([frame.counters for frame in self.scene.frames], self.base, self.other, ended=ended)
+        if ended:
             rows.append(Row("ended at", tuple(formats.clock(frame.time_s) for frame in self.scene.frames)))
         names = labels(self.scene.lanes, width=14)
         label = max(len(row.label) for row in rows)
@@ -165,21 +166,29 @@ def _why(scene: Scene, base: int, other: int) -> str:
     return ""
 
 
-def _rows(lanes: list[Counters], base: int, other: int) -> list[Row]:
-    """Figures of all lanes; the words compare two of them."""
+def _rows(lanes: list[Counters], base: int, other: int, *, ended: bool) -> list[Row]:
+    """Figures of all lanes; the words compare two. Before the end, times of unequal numbers of requests are
+    not compared: those that wait are the slow ones, and a lane that serves few looks quick."""
     ttft, e2e, tpot = ([getattr(c, name) for c in lanes] for name in ("ttft", "e2e", "tpot"))
     pair = base, other
+    known = pair if ended or ttft[base].n == ttft[other].n else (base, base)
+    through = pair if ended or e2e[base].n == e2e[other].n else (base, base)
     return [
         _more("tokens a second", [c.output_tokens_per_s for c in lanes], pair, "higher", "lower"),
         _more("largest batch", [c.batch_peak for c in lanes], pair, "larger", "smaller"),
-        _pair("first token, p50 / p99", [(p.p50, p.p99) for p in ttft], pair),
-        _pair("whole request, p50 / p99", [(p.p50, p.p99) for p in e2e], pair),
+        _pair("first token, p50 / p99", [(p.p50, p.p99) for p in ttft], known),
+        *([] if known == pair else [_answered([p.n for p in ttft])]),
+        _pair("whole request, p50 / p99", [(p.p50, p.p99) for p in e2e], through),
         _slower("each next token, mean", [p.mean for p in tpot], pair),
         Row("preempted", tuple(formats.count(c.preemptions) for c in lanes)),
         Row("finished", tuple(formats.count(c.finished) for c in lanes)),
         *_if_any("rejected", [c.rejected for c in lanes]),
         *_if_any("unfinished", [c.unfinished for c in lanes]),
     ]
+
+
+def _answered(counts: list[int]) -> Row:
+    return Row("  of so many requests", tuple(map(formats.count, counts)), "without those that wait")
 
 
 def _if_any(label: str, values: list[int]) -> list[Row]:
@@ -242,8 +251,8 @@ def _notes(scene: Scene, base: int, other: int) -> list[tuple[str, str]]:
     if region and names[other].manager == "paged":
         slots = region * names[base].block_size
         count = names[base].pool_tokens // slots
-        text = f"the prompts alone fill their {slots:,} slots: then both managers hold {count}."
-        notes.append(("No gain if", text))
+        text = f"if prompts alone fill their {slots:,} slots: then each holds {count} requests at once."
+        notes.append(("No gain", text))
     return notes
 
 

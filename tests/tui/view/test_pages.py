@@ -105,7 +105,7 @@ def test_the_summary() -> None:
     assert cells["each next token, mean"] == ["27 ms", "44 ms", "1.6x slower"]
     assert cells["preempted"] == ["0", "8"]
     assert cells["ended at"] == ["03:13.0", "01:55.1"]
-    assert any("both managers hold 19" in line for line in page)
+    assert any("then each holds 19 requests at once" in line for line in page)
 
 
 def test_what_got_worse_is_amber() -> None:
@@ -117,6 +117,15 @@ def test_a_summary_in_the_middle_of_a_run_does_not_claim_an_end() -> None:
     page = " ".join(text(summary_lines(scene(), LOOK, width=120)))
     assert "So far, at 01:14.0: the run stands still while this page is open." in page
     assert "In GPUs" not in page
+
+
+def test_times_of_unequal_numbers_of_requests_are_not_compared_before_the_end() -> None:
+    page = text(summary_lines(scene(), LOOK, width=120))
+    (first,) = [line for line in page if "first token, p50 / p99" in line]
+    assert "sooner" not in first
+    assert "later" not in first
+    (counts,) = [line for line in page if "of so many requests" in line]
+    assert counts.split()[-4:] == ["without", "those", "that", "wait"]
 
 
 def test_no_difference_is_said_to_be_none() -> None:
@@ -154,7 +163,9 @@ def test_the_summary_shows_every_lane_and_cuts_no_word(lanes: int, width: int) -
         assert sum(info.title in line for line in page) >= 2, "over its digits and over its figures"
     assert VERDICT in words
     assert "in each lane, simulated" in words
-    assert ("then both managers hold 19." in words) is (lanes > 2), "where paging is compared with regions"
+    assert ("then each holds 19 requests at once." in words) is (lanes > 2), (
+        "where paging is compared with regions"
+    )
     assert all(len(line) <= width - 2 for line in page)
 
 
