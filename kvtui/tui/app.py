@@ -62,7 +62,7 @@ class KvtuiApp(CleanApp[int]):
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, lambda theme: self._recolour(theme.name))
         if self._tour:
-            self.call_after_refresh(self.main.action_tour)
+            self.main.action_tour()  # before anything is painted
         self.app_resume_signal.subscribe(self, lambda app: self._redraw())
 
     def _redraw(self) -> None:
