@@ -345,6 +345,6 @@ def test_batches_are_unpacked() -> None:
     payload = msgpack.packb(
         [1.5, [{"type": "BlockStored", "block_hashes": [2**64 - 1, b"x"], "block_size": 4}], 1]
     )
-    assert unpack(payload) == Batch(1.5, (Stored((2**64 - 1, b"x"), 4),), 1)
+    assert unpack(payload) == Batch(1.5, (Stored((2**64 - 1, b"x"), 4),))
     with pytest.raises(ValueError, match="not a batch"):
         unpack(b"\xc1")

@@ -59,7 +59,7 @@ async def test_before_a_branch_there_is_nothing_of_it(size: tuple[int, int]) -> 
             scene = app.stage.scene()
             frame = scene.frames[2]
             assert scene.time_s == time_s
-            assert (frame.counters.batch_peak, frame.counters.output_tokens_per_s) == (0, 0)
+            assert (frame.counters.batch_peak, frame.counters.output_tokens_per_s) == (None, None)
             assert not frame.events
             assert not frame.batch
             assert not frame.cells.state.any()

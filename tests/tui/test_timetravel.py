@@ -175,7 +175,8 @@ async def test_n_at_the_end_says_that_there_is_nothing_more() -> None:
         run_out(app)
         await pilot.press("n")
         await pilot.pause(0.1)
-        assert "Nothing is preempted, evicted or rejected in the rest" in text(app, "caption")
+        words = "Nothing is preempted or rejected, nor a block of use to others evicted, in the rest"
+        assert words in text(app, "caption")
 
 
 @pytest.mark.parametrize("typed", ["0:03", "3", "3.0"])
