@@ -46,3 +46,14 @@ async def test_pages_and_the_wheel_go_through_thousands() -> None:
         await pilot._post_mouse_events([MouseScrollDown], None, (region.x + 5, region.y + 2), 0)
         await pilot.pause()
         assert "3 above" in text(app, "waiting")
+
+
+@pytest.mark.parametrize("key", ["slash", "colon", "a", "e", "f"])
+async def test_what_asks_for_a_line_leaves_the_picture_in_sight(key: str) -> None:
+    app = still(small())
+    async with app.run_test(size=(80, 24)) as pilot:
+        stand_at(app, 3.0)
+        await pilot.press(key)
+        await pilot.pause(0.1)
+        assert app.screen is not app.main
+        assert app.screen.styles.background.a == 0

@@ -145,7 +145,7 @@ def _sharing(frame: Frame) -> Values:
 
 def _gave_back(lane: int, event: Event) -> Clause:
     return Clause(
-        "preempted",
+        "preempted itself" if event.b == event.request else "preempted",
         {
             "victim": (formats.request(event.request), WARN_BOLD),
             "given": (str(event.a), T2),

@@ -225,6 +225,15 @@ def test_a_preemption(width: int, rows: int, text: str) -> None:
     assert [plain(line) for line in caption(scene(), PREEMPTION, Room(width, rows))] == [text]
 
 
+def test_a_request_that_gives_way_to_itself() -> None:
+    own = Situation("preempted", 1, Event(44.5, 557, EventKind.PREEMPTED, 89, 3, 89))
+    (line,) = caption(scene(), own, Room(116, 2))
+    assert plain(line) == (
+        "No free block was left for r89 to go on: it gave back its 3 blocks and waits."
+        " It will be computed again."
+    )
+
+
 ALL = ("start", "idle", "keep up", "full", "no gain", "one done", "end", "nothing ran")
 
 

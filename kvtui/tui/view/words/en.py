@@ -78,6 +78,14 @@ CAPTIONS: Final[dict[str, Say]] = {
         ("{victim} gave back {given} blocks so that {taker} can go on. It will be computed again.",),
         "{victim} gave back {given} blocks so that {taker} can go on.",
     ),
+    "preempted itself": Say(
+        (
+            "No free block was left for {victim} to go on: it gave back its {given} blocks and waits."
+            " It will be computed again.",
+        ),
+        ("No block was left for {victim}: it gave back its {given} and will be computed again.",),
+        "{victim} found no block and gave back its {given}.",
+    ),
     "one done": Say(
         ("{done} has finished everything at {end}; {late} still has {left} requests to go.",),
         line="{done} is done at {end}; {late} has {left} to go.",

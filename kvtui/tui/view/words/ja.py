@@ -102,6 +102,14 @@ CAPTIONS: Final[dict[str, Say]] = {
         ("{victim} は {given} ブロックを返し {taker} に譲りました。後で計算し直します。",),
         "{victim} は {given} ブロックを {taker} に譲りました。",
     ),
+    "preempted itself": Say(
+        (
+            "{victim} が続けるための空きブロックがなく、自分の {given} ブロックを返して待ちます。"
+            "後で計算し直します。",
+        ),
+        ("{victim} は空きがなく {given} ブロックを返して待ちます。後で計算し直します。",),
+        "{victim} は空きがなく {given} ブロックを返しました。",
+    ),
     "one done": Say(
         ("{done} は {end} にすべて終えました。{late} にはまだ {left} 件残っています。",),
         line="{done} は {end} に完了。{late} は残り {left} 件。",
