@@ -88,9 +88,9 @@ class Checkpoints:
 
 
 @dataclass(frozen=True, slots=True)
-class StateGroup(Group):
-    """Layers whose state stands in the block of its last token. `scratch` further blocks hold the states
-    behind drafts; with `within` a step can save a state that it passes."""
+class _Stateful(Group):
+    """Layers that keep a state in place of K and V. `scratch` further blocks hold the states behind drafts;
+    with `within` a step can save a state that it passes."""
 
     scratch: int = 0
     within: bool = False
@@ -102,6 +102,11 @@ class StateGroup(Group):
     @property
     def full(self) -> bool:
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class StateGroup(_Stateful):
+    """The state stands in the block of its last token."""
 
     @property
     def proof(self) -> int:
@@ -147,19 +152,8 @@ class StateGroup(Group):
 
 
 @dataclass(frozen=True, slots=True)
-class WholeStateGroup(Group):
-    """Layers with one state a request, in a block for all its tokens, and `scratch` more for drafts."""
-
-    scratch: int = 0
-    within: bool = False
-
-    @property
-    def name(self) -> str:
-        return STATES[self.within]
-
-    @property
-    def full(self) -> bool:
-        return False
+class WholeStateGroup(_Stateful):
+    """One state a request, in a block for all its tokens."""
 
     def blocks_for(self, tokens: int) -> int:
         return 1 + self.scratch
