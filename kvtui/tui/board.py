@@ -23,6 +23,7 @@ from kvtui.tui.view.queues import queue_lines, running_lines, waiting_lines
 from kvtui.tui.view.scale import Scale, scale_for
 from kvtui.tui.view.scene import Scene
 from kvtui.tui.view.servers import server_lines
+from kvtui.tui.view.zoom import Zoom, place_words, scrolls, with_bar, zoomed
 
 PANELS = ("chart", "events", "waiting", "running", "figures", "cache", "queues", "device", "inspector")
 _AREAS = 3  # text areas of a card at most
@@ -49,7 +50,9 @@ class Board:
         self.lanes = [LaneView(look, lane) for lane in range(lanes)]
         self.panels = {name: Rows(look, id=name) for name in PANELS}
         self.plan: Plan | None = None
-        self.scale: Scale | None = None
+        self.scale: Scale | None = None  # of the grids as they are
+        self.whole: Scale | None = None  # of the whole pool in sight
+        self.zoom = Zoom()
         self._panel = ""
 
     def __iter__(self) -> Iterator[Painted]:
@@ -68,9 +71,21 @@ class Board:
                 widget.display = False
             return
         room = GRID[plan.form]
-        self.scale = scale_for(scene.lanes, room=room.width, rows=room.height)
+        self.whole = scale_for(scene.lanes, room=room.width, rows=room.height)
+        self.look_at(self.zoom, scene)
         for placed, rect in self._places(plan, panel, scene):
             place(placed, rect)
+
+    def look_at(self, zoom: Zoom, scene: Scene) -> None:
+        """Show another part of the pool, or more of it; as far as there is one."""
+        assert self.whole is not None
+        self.zoom, self.scale = zoomed(zoom, self.whole, scene.lanes)
+        identity = letters if self.look.ascii else hues
+        for view, info in zip(self.lanes, scene.lanes, strict=False):
+            slots = self.scale.slots(info)
+            view.model = GridModel(
+                block_size=info.block_size, scale=self.scale, slots=slots, identity=identity
+            )
 
     def _places(self, plan: Plan, panel: str, scene: Scene) -> Iterator[tuple[Widget, Rect | None]]:
         floor = plan.floor if plan.floor is not None and panel else plan.height
@@ -102,11 +117,8 @@ class Board:
     ) -> Iterator[tuple[Widget, Rect | None]]:
         assert self.scale is not None
         card, room = plan.lanes[lane], GRID[plan.form]
-        grid = Rect(card.x + room.x, card.y + room.y, self.scale.width, room.height)
-        yield view.grid, _above(grid, floor)
-        info = scene.lanes[lane]
-        identity = letters if self.look.ascii else hues
-        view.model = GridModel(block_size=info.block_size, scale=self.scale, identity=identity)
+        width = self.scale.width + scrolls(self.scale, scene.lanes)
+        yield view.grid, _above(Rect(card.x + room.x, card.y + room.y, width, room.height), floor)
         areas = AREAS[plan.form]
         for at, widget in enumerate(view.areas):
             if at < len(areas):
@@ -129,13 +141,15 @@ class Board:
 
     def _codes(self, scene: Scene, lane: int, model: GridModel) -> Codes:
         """The memory of a lane, under the spotlight where a request is inspected."""
+        assert self.scale is not None
         frame, shown = scene.frames[lane], scene.inspected
         if shown is None:
-            return model.codes(frame.cells, frame.copied)
-        codes = model.codes(spotlight(frame.cells, shown.request, shown.lanes[lane].blocks))
-        if lane == shown.lane and shown.block is not None and self.scale is not None:
-            mark(codes, self.scale, scene.lanes[lane].block_size, shown.block.block)
-        return codes
+            codes = model.codes(frame.cells, frame.copied)
+        else:
+            codes = model.codes(spotlight(frame.cells, shown.request, shown.lanes[lane].blocks))
+            if lane == shown.lane and shown.block is not None:
+                mark(codes, self.scale, scene.lanes[lane], shown.block.block)
+        return with_bar(codes, self.scale, scene.lanes) if scrolls(self.scale, scene.lanes) else codes
 
     def paint_text(self, scene: Scene, caption: Sequence[Line], *, hint: str) -> None:
         """Cards, caption and panels: everything but the grids and what shows the time."""
@@ -143,13 +157,19 @@ class Board:
         if plan is None:
             return
         for lane, view in enumerate(self.lanes[: len(scene.lanes)]):
-            canvas = draw_card(scene, lane, plan.form, self.look)
+            canvas = draw_card(scene, lane, plan.form, self.look, place=self._place(scene, lane))
             for widget, area in zip(view.areas, AREAS[plan.form], strict=False):
                 widget.show(canvas.lines(area))
         self.caption.show([_indented(line, plan.margin) for line in caption])
         for name, widget in self.panels.items():
             if widget.display:
                 widget.show(self._panel_lines(name, scene, plan, hint if name == self._panel else ""))
+
+    def _place(self, scene: Scene, lane: int) -> str:
+        """Where in its pool a grid is that does not show all of it."""
+        if self.scale is None or not scrolls(self.scale, scene.lanes):
+            return ""
+        return place_words(self.scale, scene.lanes[lane])
 
     def _panel_lines(self, name: str, scene: Scene, plan: Plan, hint: str) -> tuple[Line, ...]:
         rect = self._panel_rect(name, plan)

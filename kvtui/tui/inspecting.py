@@ -95,8 +95,8 @@ class Inspecting(Screen[None], inherit_bindings=False):
             region = view.grid.region
             if scale is None or not view.grid.display or not region.contains(x, y):
                 continue
-            cells, size = scene.frames[lane].cells, scene.lanes[lane].block_size
-            block = block_at(cells, scale, size, x=x - region.x, y=y - region.y)
+            cells = scene.frames[lane].cells
+            block = block_at(cells, scale, scene.lanes[lane], x=x - region.x, y=y - region.y)
             if block is not None:
                 self._open_block(lane, block, int(cells.owner[block]))
                 return True

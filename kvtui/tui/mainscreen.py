@@ -32,13 +32,14 @@ from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.situation import Narrator
 from kvtui.tui.view.timeline import time_at, timeline_line
+from kvtui.tui.zooming import Zooming
 
 TEXT_EVERY_S: Final = 0.25  # figures change no faster than they can be read
 TIME_EVERY_S: Final = 0.1
 MESSAGE_S: Final = 4.0
 
 
-class MainScreen(Inspecting, Scrubbing, LaneKeys, Listed, inherit_bindings=False):
+class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindings=False):
     """Two lanes and more, the batch over time, and what happens."""
 
     BINDINGS: ClassVar = [
@@ -210,7 +211,7 @@ class MainScreen(Inspecting, Scrubbing, LaneKeys, Listed, inherit_bindings=False
             time_s = time_at(self.stage.scene(), x, width=plan.width, margin=plan.margin)
             self._go_to(time_s)
             return
-        if self.inspect_at(x, y):
+        if self.scroll_at(x, y) or self.inspect_at(x, y):
             return
         for lane, rect in enumerate(plan.lanes):
             if rect.x <= x < rect.right and rect.y <= y < rect.bottom:
@@ -306,6 +307,7 @@ class MainScreen(Inspecting, Scrubbing, LaneKeys, Listed, inherit_bindings=False
             self._arrange()
 
     def rearrange(self) -> None:
+        self.follow(self.stage.scene())
         self._arrange()
 
     @property

@@ -33,22 +33,23 @@ _SIZE = {
 _TITLE = 20  # cells
 
 
-def draw_card(scene: Scene, lane: int, form: Form, look: Look) -> Canvas:
-    """The card of a lane with everything but the grid."""
+def draw_card(scene: Scene, lane: int, form: Form, look: Look, *, place: str = "") -> Canvas:
+    """The card of a lane with everything but the grid; `place` says what part of the pool that shows."""
     canvas = Canvas(*_SIZE[form])
-    _DRAW[form](_Card(canvas, scene, lane, look))
+    _DRAW[form](_Card(canvas, scene, lane, look, place))
     return canvas
 
 
 class _Card:
     """What the forms have in common."""
 
-    def __init__(self, canvas: Canvas, scene: Scene, lane: int, look: Look) -> None:
+    def __init__(self, canvas: Canvas, scene: Scene, lane: int, look: Look, place: str) -> None:
         self.canvas = canvas
         self.scene = scene
         self.lane = lane
         self.look = look
         self.info = scene.lanes[lane]
+        self.place = place
         self.frame = scene.frames[lane]
         self.counters = self.frame.counters
         self.parts = parts_of(self.frame, self.info, lane, look)
@@ -65,7 +66,7 @@ class _Card:
             text = f"step {self.frame.step:,}"
             right = self.canvas.put_right(self.width - 1, 0, text, T3)
         failure = self.scene.failure(self.lane)
-        text, ink = (f"stopped: {failure}", BAD) if failure else (self.info.subtitle, T3)
+        text, ink = (f"stopped: {failure}", BAD) if failure else (self.place or self.info.subtitle, T3)
         if self.stale:
             text, ink = self.stale, BAD
         self.canvas.put(end + 2, 0, cut(text, right - end - 3), ink)

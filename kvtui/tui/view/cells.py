@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from fractions import Fraction
 from math import gcd
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtui.frames.frame import Cell, Cells
+from kvtui.frames.frame import Cell, Cells, LaneInfo
 from kvtui.tui.view.ink import HUES
 from kvtui.tui.view.scale import Scale
 
@@ -41,6 +42,8 @@ class Kind(IntEnum):
     COPIED = 9
     OTHER = 10  # under the spotlight: held by others
     CURSOR = 11
+    TRACK = 12  # of the bar behind a grid that shows a part of the pool
+    THUMB = 13
 
 
 def code(kind: Kind, amount: int = 0, who: int = 0) -> int:
@@ -76,11 +79,12 @@ def spotlight(cells: Cells, request: int, blocks: Sequence[int]) -> Cells:
     )
 
 
-def block_at(cells: Cells, scale: Scale, block_size: int, *, x: int, y: int) -> int | None:
+def block_at(cells: Cells, scale: Scale, lane: LaneInfo, *, x: int, y: int) -> int | None:
     """The block that a cell of the grid stands for: the first held one where it stands for several; None
     beyond the pool."""
-    first = (y * scale.width + x) * scale.tokens
-    blocks = np.arange(first // block_size, -(-(first + scale.tokens) // block_size))
+    slots = scale.slots(lane)
+    first = ((scale.top + y) * scale.width + x) * slots
+    blocks = np.arange(first // lane.block_size, -(-(first + slots) // lane.block_size))
     blocks = blocks[blocks < len(cells.state)]
     if not len(blocks):
         return None
@@ -88,11 +92,11 @@ def block_at(cells: Cells, scale: Scale, block_size: int, *, x: int, y: int) -> 
     return int(held[0] if len(held) else blocks[0])
 
 
-def mark(codes: Codes, scale: Scale, block_size: int, block: int) -> None:
-    """Put the cursor on the cell of a block."""
-    y, x = divmod(block * block_size // scale.tokens, scale.width)
-    if y < scale.rows:
-        codes[y, x] = code(Kind.CURSOR)
+def mark(codes: Codes, scale: Scale, lane: LaneInfo, block: int) -> None:
+    """Put the cursor on the cell of a block, if it is in sight."""
+    y, x = divmod(block * lane.block_size // scale.slots(lane), scale.width)
+    if 0 <= y - scale.top < scale.rows:
+        codes[y - scale.top, x] = code(Kind.CURSOR)
 
 
 class _Units(NamedTuple):
@@ -107,14 +111,25 @@ class _Units(NamedTuple):
 
 
 class GridModel:
-    """The codes of one lane's grid; only cells whose blocks changed are worked out again."""
+    """The codes of one lane's grid; only cells whose blocks changed are worked out again. A cell holds
+    `slots`, which may be no whole number: what is stored is counted in parts of which a cell has one."""
 
-    def __init__(self, *, block_size: int, scale: Scale, identity: Callable[[Ids], Ids] = hues) -> None:
+    def __init__(
+        self,
+        *,
+        block_size: int,
+        scale: Scale,
+        slots: Fraction | None = None,
+        identity: Callable[[Ids], Ids] = hues,
+    ) -> None:
         self._scale = scale
         self._identity = identity
-        self._unit = gcd(block_size, scale.tokens)
-        self._pieces = block_size // self._unit
-        self._per_cell = scale.tokens // self._unit  # units
+        cell, self._parts = (slots or Fraction(scale.tokens)).as_integer_ratio()
+        block = block_size * self._parts
+        self._unit = gcd(block, cell)
+        self._pieces = block // self._unit
+        self._per_cell = cell // self._unit  # units
+        self._first = scale.top * scale.width  # cell in sight
         self._before: tuple[Cells, tuple[int, ...]] | None = None
         self._codes = np.zeros(0, np.uint16)
 
@@ -122,26 +137,37 @@ class GridModel:
         """Codes of the whole grid, `scale.rows` x `scale.width`, memory in reading order."""
         stale = self._stale(cells, copied)
         if len(stale):
-            self._codes[stale] = _codes(self._units(cells, copied, stale), self._unit, self._identity)
+            units = self._units(cells, copied, self._first + stale)
+            self._codes[stale] = _codes(units, self._unit, self._identity)
         self._before = cells, copied
         size = self._scale.rows * self._scale.width
         grid = np.full(size, code(Kind.VOID), np.uint16)
-        drawn = self._codes[:size]
-        grid[: len(drawn)] = drawn
+        grid[: len(self._codes)] = self._codes
         return grid.reshape(self._scale.rows, self._scale.width)
 
     def _stale(self, cells: Cells, copied: tuple[int, ...]) -> NDArray[np.int64]:
-        """Cells with blocks that are not as they were; at first all."""
+        """Cells in sight with blocks that are not as they were; at first all."""
         if self._before is None or len(self._before[0].state) != len(cells.state):
-            count = -(-len(cells.state) * self._pieces // self._per_cell)
+            every = -(-len(cells.state) * self._pieces // self._per_cell)
+            count = max(0, min(every - self._first, self._scale.rows * self._scale.width))
             self._codes = np.zeros(count, np.uint16)
             return np.arange(count)
         then, copied_then = self._before
-        differ = (cells.state != then.state) | (cells.owner != then.owner)
-        differ |= (cells.stored != then.stored) | (cells.refs != then.refs)
-        differ[[*copied, *copied_then]] = True
-        units = np.flatnonzero(differ)[:, None] * self._pieces + np.arange(self._pieces)
-        return np.unique(units // self._per_cell)
+        seen = self._seen(len(cells.state))
+        differ = (cells.state[seen] != then.state[seen]) | (cells.owner[seen] != then.owner[seen])
+        differ |= (cells.stored[seen] != then.stored[seen]) | (cells.refs[seen] != then.refs[seen])
+        blocks = seen.start + np.flatnonzero(differ)
+        if copied or copied_then:
+            blocks = np.concatenate([blocks, np.array([*copied, *copied_then])])
+        units = blocks[:, None] * self._pieces + np.arange(self._pieces)
+        stale = np.unique(units // self._per_cell) - self._first
+        return stale[(stale >= 0) & (stale < len(self._codes))]
+
+    def _seen(self, blocks: int) -> slice:
+        """The blocks in sight."""
+        first, behind = self._first, self._first + len(self._codes)
+        last = -(-behind * self._per_cell // self._pieces)
+        return slice(min(blocks, first * self._per_cell // self._pieces), min(blocks, last))
 
     def _units(self, cells: Cells, copied: tuple[int, ...], which: NDArray[np.int64]) -> _Units:
         """The blocks of some cells, cut in units."""
@@ -149,7 +175,7 @@ class GridModel:
         block = unit // self._pieces
         real = block < len(cells.state)
         block = np.minimum(block, len(cells.state) - 1)
-        stored = cells.stored[block]
+        stored = cells.stored[block] * self._parts
         if self._pieces > 1:  # the slots of a block fill from its first on
             stored = np.clip(stored - self._unit * (unit % self._pieces), 0, self._unit)
         marked = np.zeros(len(cells.state), np.bool_)

@@ -19,6 +19,8 @@ _SHAPES = {
     Kind.COPIED: "◆",
     Kind.OTHER: " ",
     Kind.CURSOR: "┼",
+    Kind.TRACK: "│",
+    Kind.THUMB: "┃",
 }
 _ASCII = {
     Kind.VOID: " ",
@@ -30,6 +32,8 @@ _ASCII = {
     Kind.COPIED: "*",
     Kind.OTHER: ":",
     Kind.CURSOR: "@",
+    Kind.TRACK: "|",
+    Kind.THUMB: "#",
 }
 _INKS = {
     Kind.VOID: Ink("t3", "bg"),
@@ -40,6 +44,8 @@ _INKS = {
     Kind.SHARED: Ink("inv", "base"),
     Kind.OTHER: Ink("t3", "ghost"),
     Kind.CURSOR: Ink("inv", "hot", bold=True),
+    Kind.TRACK: Ink("rule"),
+    Kind.THUMB: Ink("t1"),
 }
 
 # Characters of the screen's own drawing, for terminals that are not to be sent anything but ASCII.

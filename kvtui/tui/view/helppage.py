@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import groupby
 
 from kvtui.frames.frame import EventKind
-from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line
 from kvtui.tui.view.cells import MANY, Kind, code
 from kvtui.tui.view.glyphs import glyph
 from kvtui.tui.view.ink import BOLD, HOT, T2, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.keys import keys_for
 from kvtui.tui.view.palette import Look
-from kvtui.tui.view.scale import Scale
+from kvtui.tui.view.scale import Scale, cell_words
 from kvtui.tui.view.scene import Scene
 from kvtui.tui.view.timeline import MARKS
 
@@ -74,7 +73,7 @@ def _keys(canvas: Canvas, x: int, lanes: int) -> int:
 
 def _legend(canvas: Canvas, x: int, y: int, scene: Scene, scale: Scale, look: Look) -> int:
     end = canvas.put(x, y, "The picture", BOLD)
-    canvas.put(end + 2, y, cell_words(scene, scale), T3)
+    canvas.put(end + 2, y, cell_words(scale, scene.lanes), T3)
     y += 1
     for codes, words in _PICTURE:
         y += 1
@@ -84,19 +83,6 @@ def _legend(canvas: Canvas, x: int, y: int, scene: Scene, scale: Scale, look: Lo
     y = _split(canvas, x, y + 2)
     y = _words(canvas, x, y + 1, scene)
     return _timeline(canvas, x, y + 1)
-
-
-def cell_words(scene: Scene, scale: Scale) -> str:
-    """How much memory a cell is: `1 cell = 4 blocks = 64 tokens = 8 MiB`."""
-    info = scene.lanes[0]
-    blocks, rest = divmod(scale.tokens, info.block_size)
-    words = ["1 cell"]
-    if not rest:
-        words.append(f"{blocks:,} block" + ("s" if blocks > 1 else ""))
-    words.append(f"{scale.tokens:,} tokens")
-    if info.pool_bytes is not None:
-        words.append(formats.memory(info.pool_bytes * scale.tokens // info.pool_tokens))
-    return " = ".join(words)
 
 
 def _split(canvas: Canvas, x: int, y: int) -> int:

@@ -49,6 +49,9 @@ KEYS: Final = (
     Key("up,k", "next_request(-1)", "↑ or k", "Inspect", "the request before"),
     Key("B", "next_block(-1)", "b B", "Inspect", "next block of it, the one before"),
     Key("escape", "close", "esc", "Inspect", "close the inspector"),
+    Key("z", "zoom", "z", "Look", "zoom: a cell for each block, or the whole pool"),
+    Key("plus", "closer(1)", "+ -", "Look", "half as much memory a cell, twice as much"),
+    Key("J,shift+down", "scroll_grid(1)", "J K", "Look", "zoomed: down and up through the pool"),
     Key("tab", "next_panel", "tab", "Look", "next panel: chart, events, queues, figures"),
     Key("slash", "filter", "/", "Look", "filter the queues: by request or by state"),
     Key("pagedown", "page(1)", "pgdn", "Look", "next page of the queues; pgup: the one before"),
@@ -61,7 +64,11 @@ KEYS: Final = (
     Key("q,ctrl+c,ctrl+q", "app.quit", "q", "Look", "quit"),
 )
 
-_PAGE_UP: Final = Key("pageup", "page(-1)", "pgup", "Look", "the page before")
+_BACK: Final = (
+    Key("pageup", "page(-1)", "pgup", "Look", "the page before"),
+    Key("minus", "closer(-1)", "-", "Look", "twice as much memory a cell"),
+    Key("K,shift+up", "scroll_grid(-1)", "K", "Look", "up through the pool"),
+)
 
 # The same to the moment before, in capitals: in the help they stand beside the small letters.
 BACKWARDS: Final = (
@@ -70,7 +77,7 @@ BACKWARDS: Final = (
         for key in KEYS
         if key.keys in ("p", "x", "v", "y", "w")
     ),
-    _PAGE_UP,
+    *_BACK,
 )
 
 MORE_LANES: Final = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -93,6 +95,15 @@ def test_sizes_without_a_common_measure_still_share_a_scale() -> None:
     assert [parts(int(value)) for value in codes[0]] == [(Kind.STORED, 8, who) for who in (0, 0, 1, 2, 2, 3)]
 
 
+def test_a_cell_may_hold_no_whole_number_of_slots() -> None:
+    """Three cells are four blocks: 64/3 slots each, of which none is lost."""
+    cells = cells_of(np.full(4, Cell.HELD), np.arange(4), np.array([16, 16, 16, 0]))
+    scale, slots = Scale(3, 1, 64), Fraction(64, 3)
+    codes = GridModel(block_size=BLOCK, scale=scale, slots=slots).codes(cells)
+    drawn = [parts(int(value)) for value in codes[0]]
+    assert drawn == [(Kind.STORED, 8, 0), (Kind.STORED, 8, 1), (Kind.PART, 2, 2)]
+
+
 def test_identities() -> None:
     numbers = np.arange(100, dtype=np.int32)
     assert hues(numbers).tolist() == [hue_of(number) for number in range(100)]
@@ -159,3 +170,19 @@ def test_working_out_only_what_changed_makes_no_difference(frames: list[Cells], 
         same_size = Cells(frame.state[:size], frame.owner[:size], frame.stored[:size], frame.refs[:size])
         fresh = GridModel(block_size=BLOCK, scale=scale).codes(same_size)
         assert (model.codes(same_size) == fresh).all()
+
+
+@settings(deadline=None)
+@given(
+    st.lists(memories(), min_size=1, max_size=4),
+    st.sampled_from([1, 2, Fraction(3, 2), Fraction(1, 4)]),
+    st.integers(0, 12),
+)
+def test_a_part_of_the_pool_is_cut_out_of_the_whole(frames: list[Cells], blocks: Fraction, top: int) -> None:
+    size, slots = min(len(frame.state) for frame in frames), Fraction(blocks * BLOCK)
+    whole = GridModel(block_size=BLOCK, scale=Scale(5, 60, BLOCK), slots=slots)
+    part = GridModel(block_size=BLOCK, scale=Scale(5, 3, BLOCK, top=top), slots=slots)
+    for frame in frames:
+        cells = Cells(frame.state[:size], frame.owner[:size], frame.stored[:size], frame.refs[:size])
+        copied = (0, size - 1) if frame is frames[0] else ()
+        assert (part.codes(cells, copied) == whole.codes(cells, copied)[top : top + 3]).all()

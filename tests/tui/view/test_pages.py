@@ -8,7 +8,7 @@ import pytest
 
 from kvtui.frames.frame import Frame
 from kvtui.tui.view.canvas import line_width, plain
-from kvtui.tui.view.helppage import cell_words, help_lines
+from kvtui.tui.view.helppage import help_lines
 from kvtui.tui.view.ink import WARN
 from kvtui.tui.view.keys import keys_for
 from kvtui.tui.view.palette import Look
@@ -71,15 +71,6 @@ def test_help_has_a_key_for_every_lane(lanes: int) -> None:
     for number, word in enumerate(("first", "second", "third", "fourth"), start=1):
         shown = any(line.split()[:1] == [str(number)] and f"{word} lane" in line for line in page)
         assert shown is (number <= lanes)
-
-
-def test_help_says_what_a_cell_is() -> None:
-    assert cell_words(scene(), SCALE) == "1 cell = 4 blocks = 64 tokens = 8 MiB"
-    assert cell_words(scene(), Scale(64, 40, 16)) == "1 cell = 1 block = 16 tokens = 2 MiB"
-    unsized = replace(lane("paged"), pool_bytes=None)
-    assert cell_words(scene(lanes=(unsized, unsized)), SCALE) == "1 cell = 4 blocks = 64 tokens"
-    larger = (lane("paged", block_size=128), lane("paged"))
-    assert cell_words(scene(lanes=larger), SCALE) == "1 cell = 64 tokens = 8 MiB"
 
 
 @pytest.mark.parametrize("width", [60, 80, 111, 112, 120, 200])
