@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kvtui.cli import whatif
 from kvtui.cli.types import Positive
 
 if TYPE_CHECKING:
     from kvtui.comparison.heading import Heading
+    from kvtui.live.demo import DemoPages
     from kvtui.live.filming import LiveFilming
     from kvtui.live.poll import Poller
     from kvtui.live.session import Session
     from kvtui.live.watch import Snapshot
+    from kvtui.live.whatif.beside import WhatIf
 
 PLAIN_S = 2.0  # between two lines
 SCREEN_S = 0.5
@@ -38,6 +41,15 @@ SCREEN_S = 0.5
 @click.option("--events", metavar="ENDPOINT", help="KV events of the first server: tcp://HOST:5557.")
 @click.option("--replay", metavar="ENDPOINT", help="Where it gives missed ones again: tcp://HOST:5558.")
 @click.option("--topic", default="", metavar="TEXT", help="Only events of this topic.")
+@click.option(
+    "--requests",
+    type=click.Path(path_type=Path),
+    metavar="TRACE",
+    help="What kvtui record writes now: simulated lanes beside the server get the same requests.",
+)
+@click.option(
+    "--lane", "lanes", multiple=True, metavar="NAME[:key=value,...]", help="Such a lane, as of kvtui run."
+)
 @click.option(
     "--record", type=click.Path(path_type=Path), metavar="FILE", help="Record it, for kvtui replay."
 )
@@ -57,18 +69,21 @@ def attach(urls: tuple[str, ...], **options: Any) -> int:
     kvtui attach http://localhost:8000
     kvtui attach localhost:8000 --plain
     kvtui attach localhost:8000 localhost:30000 --once --json
+    kvtui attach localhost:8000 --requests trace.jsonl --lane contiguous --lane paged:block_size=32
     kvtui attach --demo
     """
+    options["urls"] = urls
     _check(urls, options)
     plain = options["plain"] or _no_screen(options)
-    pollers = _attached(urls, options, SCREEN_S if not plain else PLAIN_S)
+    pollers, demo = _attached(urls, options, SCREEN_S if not plain else PLAIN_S)
+    lanes = whatif.beside(pollers[0], options, demo) if whatif.asked(options) else None
     if options["once"]:
-        _print([poller.last for poller in pollers], as_json=options["as_json"], pretty=True)
+        _print(_all([poller.last for poller in pollers], lanes), options, pretty=True)
         return 0
     with ExitStack() as ends:
-        watched = _watched(pollers, options, ends)
+        watched = _watched(pollers, lanes, options, ends)
         if plain:
-            return _plain(watched, options["interval"] or PLAIN_S, as_json=options["as_json"])
+            return _plain(watched, options)
         return _screen(watched, options)
 
 
@@ -83,6 +98,7 @@ def _check(urls: tuple[str, ...], options: dict[str, Any]) -> None:
         raise click.UsageError("--force goes with --record")
     if options["replay"] and not options["events"]:
         raise click.UsageError("--replay goes with --events")
+    whatif.asked(options)
 
 
 def _no_screen(options: dict[str, Any]) -> bool:
@@ -97,7 +113,9 @@ def _no_screen(options: dict[str, Any]) -> bool:
     return problem is not None
 
 
-def _attached(urls: Sequence[str], options: dict[str, Any], interval_s: float) -> list[Poller]:
+def _attached(
+    urls: Sequence[str], options: dict[str, Any], interval_s: float
+) -> tuple[list[Poller], DemoPages | None]:
     from kvtui.cli.build import MAX_LANES
     from kvtui.errors import ConfigError
     from kvtui.live.poll import attach as attached
@@ -106,12 +124,13 @@ def _attached(urls: Sequence[str], options: dict[str, Any], interval_s: float) -
         raise ConfigError(f"{len(urls)} servers are more than the {MAX_LANES} that fit side by side")
     interval_s = options["interval"] or interval_s
     if options["demo"]:
-        return [_demo(interval_s)]
+        return _demo(interval_s)
     split = None if options["slots"] is None else options["slots"] == "split"
-    return [attached(url, interval_s=interval_s, timeout_s=options["timeout"], split=split) for url in urls]
+    timeout_s = options["timeout"]
+    return [attached(url, interval_s=interval_s, timeout_s=timeout_s, split=split) for url in urls], None
 
 
-def _demo(interval_s: float) -> Poller:
+def _demo(interval_s: float) -> tuple[list[Poller], DemoPages]:
     from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
     from kvtui.hardware import catalogue
     from kvtui.live.demo import NAME, DemoPages
@@ -122,7 +141,7 @@ def _demo(interval_s: float) -> Poller:
 
     workload = load(str(path_of("chat")))
     pages = DemoPages(Experiment(workload, catalogue.model(DEFAULT_MODEL), catalogue.gpu(DEFAULT_GPU)))
-    return Poller(NAME, detect(pages), interval_s=interval_s)
+    return [Poller(NAME, detect(pages), interval_s=interval_s)], pages
 
 
 @dataclass
@@ -133,9 +152,12 @@ class _Watched:
     heading: Heading
     filming: LiveFilming | None
     contents: bool
+    beside: WhatIf | None
 
 
-def _watched(pollers: list[Poller], options: dict[str, Any], ends: ExitStack) -> _Watched:
+def _watched(
+    pollers: list[Poller], beside: WhatIf | None, options: dict[str, Any], ends: ExitStack
+) -> _Watched:
     """Start to watch; everything is closed when `ends` is."""
     from kvtui.comparison.heading import Heading
     from kvtui.live.filming import LiveFilming
@@ -143,14 +165,17 @@ def _watched(pollers: list[Poller], options: dict[str, Any], ends: ExitStack) ->
     from kvtui.live.session import Session
 
     content = _content(pollers[0], options, ends) if options["events"] else None
-    session = Session(pollers, titles=[_title(poller.name) for poller in pollers], contents=[content])
+    start_s = None if beside is None else beside.start_s
+    titles = [_title(poller.name) for poller in pollers]
+    session = Session(pollers, titles=titles, contents=[content], start_s=start_s)
     ends.callback(session.close)
     first = [poller.last for poller in pollers]
     models = dict.fromkeys(snapshot.reading.model for snapshot in first if snapshot.reading.model)
     named = (
         "a simulated server, for show" if options["demo"] else ", ".join(t.info.title for t in session.tapes)
     )
-    heading = Heading(trace=named, model=", ".join(models), label="live")
+    label = "live" if beside is None else "live + simulated"
+    heading = Heading(trace=named, model=", ".join(models), label=label)
     filming = None
     if options["record"] is not None:
         infos = [tape.info for tape in session.tapes]
@@ -158,7 +183,10 @@ def _watched(pollers: list[Poller], options: dict[str, Any], ends: ExitStack) ->
         session.heard = filming.take
         ends.callback(lambda: filming.finish(summary(_last(session))))
     session.start()
-    return _Watched(session, heading, filming, content is not None)
+    if beside is not None:
+        beside.start()
+        ends.callback(beside.close)
+    return _Watched(session, heading, filming, content is not None, beside)
 
 
 def _content(poller: Poller, options: dict[str, Any], ends: ExitStack) -> Callable[[], Any]:
@@ -188,7 +216,7 @@ def _screen(watched: _Watched, options: dict[str, Any]) -> int:
     from kvtui.tui.liveshow import LiveShow
 
     return show(
-        LiveShow(watched.session, watched.heading, contents=watched.contents),
+        LiveShow(watched.session, watched.heading, contents=watched.contents, beside=watched.beside),
         speed=1.0,
         theme=options["theme"],
         ascii=options["ascii"],
@@ -197,23 +225,31 @@ def _screen(watched: _Watched, options: dict[str, Any]) -> int:
     )
 
 
-def _plain(watched: _Watched, interval_s: float, *, as_json: bool) -> int:
+def _plain(watched: _Watched, options: dict[str, Any]) -> int:
     told = [0] * len(watched.session.tapes)  # marks already shown
     while True:
         snapshots = _last(watched.session)
-        if not as_json:
+        if not options["as_json"]:
             told = _marks(snapshots, told)
-        _print(snapshots, as_json=as_json, pretty=False)
+        _print(_all(snapshots, watched.beside), options, pretty=False)
         if watched.filming is not None and watched.filming.problem:
             print(f"kvtui: the recording ends here: {watched.filming.problem}", file=sys.stderr)
             return 2
-        time.sleep(interval_s)
+        time.sleep(options["interval"] or PLAIN_S)
 
 
-def _print(snapshots: list[Snapshot], *, as_json: bool, pretty: bool) -> None:
+def _all(published: list[Snapshot], beside: WhatIf | None) -> list[Snapshot]:
+    """What servers say, and how simulated lanes stand beside them."""
+    if beside is None:
+        return published
+    beside.catch_up()
+    return [*published, *beside.snapshots(beside.lanes, beside.now_ps)]
+
+
+def _print(snapshots: list[Snapshot], options: dict[str, Any], *, pretty: bool) -> None:
     from kvtui.live.report import line, summary
 
-    if as_json:
+    if options["as_json"]:
         print(json.dumps(summary(snapshots), indent=2 if pretty else None), flush=True)
         return
     clock = time.strftime("%H:%M:%S")
@@ -229,3 +265,6 @@ def _marks(snapshots: list[Snapshot], told: list[int]) -> list[int]:
         for mark in snapshot.marks[seen:]:
             print(f"kvtui: {snapshot.name}: {mark.what}", file=sys.stderr)
     return [len(snapshot.marks) for snapshot in snapshots]
+
+
+attach.params.extend(whatif.OPTIONS)

@@ -28,9 +28,9 @@ LONGEST_NAME = 60  # of a trace, characters
 DRAWN = ("sample", "burstiness")  # options of a trace that a seed decides
 
 
-def experiment_of(options: dict[str, Any]) -> Experiment:
-    """The experiment that the options of `kvtui run` describe."""
-    workload = workload_of(options)
+def experiment_of(options: dict[str, Any], workload: Workload | None = None) -> Experiment:
+    """The experiment that the options of `kvtui run` describe, with another workload where one is given."""
+    workload = workload_of(options) if workload is None else workload
     workload = replace(workload, name=printable(workload.name))
     workload = with_sequences(workload, samples=options["samples"], beams=options["beams"])
     block_size = options["block_size"]

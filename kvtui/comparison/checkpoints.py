@@ -10,6 +10,7 @@ import io
 import pickle
 from bisect import bisect_right
 from collections.abc import Callable
+from typing import Any
 
 from kvtui.comparison.lane import Lane
 from kvtui.frames.chronicle import Chronicle
@@ -20,16 +21,20 @@ from kvtui.traces.workload import Workload
 
 EVERY = 256  # steps between two saved states, at first
 BUDGET = 64 << 20  # bytes of saved states a lane before every second one is dropped
-Shared = Workload | BlockKeys | StepTimes | Turns | Chronicle
+SHARED = (Workload, BlockKeys, StepTimes, Turns, Chronicle)
 
 
 class Checkpoints:
     """Saved states of one lane, from its start on. Call `note` after every step."""
 
-    def __init__(self, lane: Lane, *, every: int = EVERY, budget: int = BUDGET) -> None:
+    def __init__(
+        self, lane: Lane, *, every: int = EVERY, budget: int = BUDGET, shared: tuple[type, ...] = ()
+    ) -> None:
+        """`shared`: more types of which nothing is to be saved."""
+        self._types = shared
         self._every = every
         self._budget = budget
-        self._shared: list[Shared] = []  # not part of a saved state: they never change, or only grow
+        self._shared: list[Any] = []  # not part of a saved state: they never change, or only grow
         self._steps: list[int] = []
         self._times: list[int] = []  # ps
         self._states: list[bytes] = []
@@ -41,7 +46,7 @@ class Checkpoints:
         if at and lane.step_count < self._steps[at - 1] + self._every:
             return
         stream = io.BytesIO()
-        _Pickler(stream, self._shared).dump(lane)
+        _Pickler(stream, self._shared, self._types).dump(lane)
         self._steps.insert(at, lane.step_count)
         self._times.insert(at, lane.now_ps)
         self._states.insert(at, stream.getvalue())
@@ -73,13 +78,13 @@ class Checkpoints:
 class _Pickler(pickle.Pickler):
     """Leaves out what is shared. By type, not by `persistent_id`: that would be asked about every object."""
 
-    def __init__(self, stream: io.BytesIO, shared: list[Shared]) -> None:
+    def __init__(self, stream: io.BytesIO, shared: list[Any], types: tuple[type, ...]) -> None:
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
         self._shared = shared
-        ours = dict.fromkeys((Workload, BlockKeys, StepTimes, Turns, Chronicle), self._index)
+        ours = dict.fromkeys((*SHARED, *types), self._index)
         self.dispatch_table = {**copyreg.dispatch_table, **ours}
 
-    def _index(self, thing: Shared) -> tuple[Callable[[int], Shared], tuple[int]]:
+    def _index(self, thing: Any) -> tuple[Callable[[int], Any], tuple[int]]:
         for index, known in enumerate(self._shared):
             if known is thing:
                 return _shared, (index,)
@@ -87,12 +92,12 @@ class _Pickler(pickle.Pickler):
         return _shared, (len(self._shared) - 1,)
 
 
-def _shared(index: int) -> Shared:
+def _shared(index: int) -> Any:
     raise AssertionError("a name in saved states, which only their own reader understands")
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, stream: io.BytesIO, shared: list[Shared]) -> None:
+    def __init__(self, stream: io.BytesIO, shared: list[Any]) -> None:
         super().__init__(stream)
         self._shared = shared
 

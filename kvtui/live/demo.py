@@ -6,7 +6,7 @@ For talks and for a look at the screen without a GPU. Whatever shows it says so.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from kvtui import __version__
@@ -15,6 +15,8 @@ from kvtui.comparison.lane import Lane
 from kvtui.frames.counters import CounterReader
 from kvtui.live.fetch import FetchError
 from kvtui.live.poll import now_s
+from kvtui.live.whatif.tail import Known
+from kvtui.traces.workload import Workload
 from kvtui.units import picoseconds
 
 NAME: Final = "demo"
@@ -38,6 +40,7 @@ class DemoPages:
         self._experiment = experiment
         self._clock = clock
         self._lock = threading.Lock()
+        self._starts: list[float] = []
         self._begin()
 
     def text(self, path: str) -> str:
@@ -50,11 +53,18 @@ class DemoPages:
     def json(self, path: str) -> Any:
         if path == "/version":
             return {"version": f"kvtui {__version__}"}
+        if path == "/v1/models":
+            return {"data": [{"id": MODEL, "max_model_len": self._experiment.length_limit}]}
         raise FetchError(f"{NAME} has no page {path}", status=404)
 
     def _begin(self) -> None:
         self._lane: Lane = self._experiment.build(watched=False)[-1]
         self._start = self._clock()
+        self._starts.append(self._start)
+
+    def requests(self) -> DemoRequests:
+        """All that it gets."""
+        return DemoRequests(self._experiment.workload, self._starts, self._clock)
 
     def _run(self) -> None:
         """Up to the present."""
@@ -79,3 +89,46 @@ class DemoPages:
         ]
         labelled = [line.replace(" ", f'{{engine="0",model_name="{MODEL}"}} ', 1) for line in lines[:-2]]
         return "\n".join([*labelled, *lines[-2:], ""])
+
+
+class DemoRequests:
+    """The requests of the simulated server as they come: of it, lengths are known at once."""
+
+    name = NAME
+
+    def __init__(self, workload: Workload, starts: Sequence[float], clock: Callable[[], float]) -> None:
+        self.unit = workload.unit
+        self.since_s = starts[0]
+        self._workload = workload
+        self._starts = starts
+        self._clock = clock
+        self._given = [0, 0]  # run, rows of it
+
+    def take(self) -> tuple[list[Known], float]:
+        now = self._clock()
+        return list(self._until(now)), now
+
+    def _until(self, now: float) -> Iterator[Known]:
+        while True:
+            run, row = self._given
+            if row == len(self._workload):
+                if run + 1 == len(self._starts):
+                    return
+                self._given = [run + 1, 0]
+                continue
+            known = self._known(run, row)
+            if known.at_s >= now:
+                return
+            self._given[1] += 1
+            yield known
+
+    def _known(self, run: int, row: int) -> Known:
+        workload = self._workload
+        begin, end = workload.chain_start[row : row + 2].tolist() if workload.unit else (0, 0)
+        return Known(
+            self._starts[run] + int(workload.arrival_ns[row]) / 1e9,
+            int(workload.prompt[row]),
+            int(workload.output[row]),
+            workload.chain[begin:end].tolist(),
+            int(workload.identified[row]) if workload.unit else 0,
+        )

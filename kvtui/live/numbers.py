@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 class Origin(StrEnum):
     REPORTED = "reported"  # the server says so
     DERIVED = "derived"  # worked out here from what it says
+    SIMULATED = "simulated"  # of a lane beside it
     UNKNOWN = "unknown"
 
 
@@ -29,6 +30,10 @@ def reported(value: float | None) -> Number:
 
 def derived(value: float | None) -> Number:
     return _known(value, Origin.DERIVED)
+
+
+def simulated(value: float | None) -> Number:
+    return _known(value, Origin.SIMULATED)
 
 
 def _known(value: float | None, origin: Origin) -> Number:

@@ -66,6 +66,7 @@ class Reading:
     block_size: Number = UNKNOWN
     pool_tokens: Number = UNKNOWN
     max_running: Number = UNKNOWN
+    max_len: int | None = None  # tokens of a request, prompt and answer
     hit_rate: Number = UNKNOWN  # only where a server reports one itself
     output_tokens_per_s: Number = UNKNOWN  # the same
     counters: Mapping[str, Series] = field(default_factory=dict)

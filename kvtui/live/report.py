@@ -12,6 +12,8 @@ from kvtui.live.numbers import UNKNOWN, Number
 from kvtui.live.watch import Snapshot
 
 NA = "n/a"
+SIMULATED = "simulated"  # the kind of a lane beside servers
+BEHIND_S = 1.0  # from which on it is told
 
 
 def summary(snapshots: Sequence[Snapshot]) -> dict[str, Any]:
@@ -27,23 +29,18 @@ def summary(snapshots: Sequence[Snapshot]) -> dict[str, Any]:
 
 
 def lane(snapshot: Snapshot) -> dict[str, Any]:
-    """One server. `origin` says of every figure that is known whether it was reported or derived."""
+    """One server, or a lane that is simulated beside it. `origin` says of every known figure where it comes
+    from."""
     reading, totals = snapshot.reading, snapshot.totals
     numbers = dict(_numbers(snapshot))
+    simulated = reading.kind == SIMULATED
     return {
         "name": snapshot.name,
         "manager": None,
-        "lane": None,
-        "backend": {"name": "live"},
-        "server": {
-            "kind": reading.kind,
-            "version": reading.version,
-            "model": reading.model,
-            "engines": len(reading.parts) or 1,
-            "stale_s": _round(snapshot.stale_s),
-            "problem": snapshot.problem or None,
-            "restarts": snapshot.restarts,
-        },
+        "lane": snapshot.name if simulated else None,
+        "backend": {"name": SIMULATED if simulated else "live"},
+        "server": None if simulated else _server(snapshot),
+        "behind_s": _round(snapshot.behind_s) if simulated else None,
         "requests": _group(numbers, "requests") | {"total": None, "rejected": None, "unfinished": None},
         "kv": _group(numbers, "kv"),
         "prefix": _group(numbers, "prefix"),
@@ -57,6 +54,19 @@ def lane(snapshot: Snapshot) -> dict[str, Any]:
         "marks": [mark._asdict() for mark in snapshot.marks],
         "notes": list(snapshot.notes),
         "origin": {key: number.origin.value for key, number in numbers.items() if number != UNKNOWN},
+    }
+
+
+def _server(snapshot: Snapshot) -> dict[str, Any]:
+    reading = snapshot.reading
+    return {
+        "kind": reading.kind,
+        "version": reading.version,
+        "model": reading.model,
+        "engines": len(reading.parts) or 1,
+        "stale_s": _round(snapshot.stale_s),
+        "problem": snapshot.problem or None,
+        "restarts": snapshot.restarts,
     }
 
 
@@ -117,6 +127,8 @@ def line(snapshot: Snapshot) -> str:
 
 def stale(snapshot: Snapshot) -> str:
     """How old the figures are and why; nothing for fresh ones."""
+    if snapshot.behind_s >= BEHIND_S:
+        return f"{snapshot.behind_s:,.0f} s behind"
     if snapshot.stale_s is None:
         return ""
     return f"stale for {snapshot.stale_s:,.0f} s: {snapshot.problem}"

@@ -141,8 +141,10 @@ class Session:
         *,
         titles: Sequence[str],
         contents: Sequence[Callable[[], tuple[Content, bool]] | None] = (),
+        start_s: float | None = None,
     ) -> None:
-        self._start = now_s()
+        """Times count from `start_s` (by `now_s`), where that is not now."""
+        self._start = now_s() if start_s is None else start_s
         self._stop = threading.Event()
         self._contents = [*contents, *[None] * (len(pollers) - len(contents))]
         self.heard: Callable[[int, Seen], None] | None = None

@@ -45,6 +45,7 @@ class Snapshot:
     marks: tuple[Mark, ...] = ()
     restarts: int = 0
     notes: tuple[str, ...] = ()
+    behind_s: float = 0.0  # of a lane that is simulated beside servers: how far it stands before them
 
 
 class Watch:

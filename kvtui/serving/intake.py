@@ -58,13 +58,16 @@ class Arrivals:
 
 class BlockKeys:
     """Keys of the leading blocks that two requests of a workload (with prefix identity) can meet, for one
-    block size. A key names the prefix up to the end of its block, and `ahead` tokens more."""
+    block size. A key names the prefix up to the end of its block, and `ahead` tokens more. With `unmet`, also
+    keys of blocks that nobody else has: others may be to come."""
 
-    def __init__(self, workload: Workload, block_size: int, *, ahead: int = 0) -> None:
+    def __init__(self, workload: Workload, block_size: int, *, ahead: int = 0, unmet: bool = False) -> None:
         self._workload = workload
         self._block_size = block_size
         self._ahead = ahead
-        shared = np.minimum(workload.shared_units * workload.unit, workload.identified)
+        shared = workload.identified
+        if not unmet:
+            shared = np.minimum(workload.shared_units * workload.unit, shared)
         self._blocks = np.maximum(shared - ahead, 0) // block_size
 
     def of(self, number: int) -> list[int]:

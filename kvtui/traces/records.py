@@ -40,6 +40,13 @@ class Batch:
         """Without the first `count` records."""
         return Batch(self.line[count:], self.records[count:], self.broken[count:])
 
+    def without(self, key: str) -> Batch:
+        """Without the records that have `key`."""
+        if not any(key in record for record in self.records):
+            return self
+        kept = [place for place, record in enumerate(self.records) if key not in record]
+        return Batch(self.line[kept], [self.records[place] for place in kept], self.broken[kept])
+
 
 def inside(record: object, *path: str) -> Any:
     """The value at the end of a path of keys; None where it does not lead there."""

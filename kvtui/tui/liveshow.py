@@ -1,4 +1,5 @@
-"""Real servers on the stage: they go on whether somebody looks or not, and nothing of them can be changed."""
+"""Real servers on the stage: they go on whether somebody looks or not, and nothing of them can be changed.
+Beside them there may be lanes that are simulated with the requests they get."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from kvtui.comparison.heading import Heading
 from kvtui.live.report import stale, summary
 from kvtui.live.session import LiveLane, Memory, Session
 from kvtui.live.watch import Snapshot
+from kvtui.live.whatif.beside import WhatIf
 from kvtui.tui.show import Cast
 
 NEWS_S: Final = 6.0  # for which something that happened to a server is told
@@ -26,10 +28,13 @@ class LiveShow:
     experiment: Experiment | None = None
     fixed = "These are real servers: nothing of them can be changed here."
 
-    def __init__(self, session: Session, heading: Heading, *, contents: bool = False) -> None:
+    def __init__(
+        self, session: Session, heading: Heading, *, contents: bool = False, beside: WhatIf | None = None
+    ) -> None:
         self.heading = heading
         self._session = session
         self._contents = contents
+        self._beside = beside
 
     @property
     def edge_ps(self) -> int | None:
@@ -37,27 +42,41 @@ class LiveShow:
         return self._session.now_ps
 
     def cast(self) -> Cast:
-        tapes = self._session.tapes
-        lanes = [LiveLane(tape, tape.newest) for tape in tapes]
-        return Cast(tuple(tape.info for tape in tapes), lanes, [Memory(tape) for tape in tapes])
+        tapes, beside = self._session.tapes, self._beside
+        simulated = beside.lanes if beside is not None else []
+        lanes: list[Any] = [*(LiveLane(tape, tape.newest) for tape in tapes), *simulated]
+        pasts: list[Any] = [*map(Memory, tapes), *(beside.histories if beside is not None else [])]
+        return Cast(tuple(lane.info for lane in lanes), lanes, pasts)
 
     def close(self) -> None:
         """Whoever opened the session closes it."""
 
     def report(self, lanes: Sequence[Any]) -> dict[str, Any]:
-        return summary([lane.seen.snapshot for lane in lanes])
+        return summary(self.snapshots(lanes))
 
     def watch(self, at: int, lane: Any) -> None:
         """The session has told already."""
 
     def snapshots(self, lanes: Sequence[Any]) -> tuple[Snapshot, ...]:
-        return tuple(lane.seen.snapshot for lane in lanes)
+        servers, simulated = self._parted(lanes)
+        published = tuple(lane.seen.snapshot for lane in servers)
+        if self._beside is None:
+            return published
+        return (*published, *self._beside.snapshots(simulated, max(lane.now_ps for lane in servers)))
+
+    def _parted(self, lanes: Sequence[Any]) -> tuple[Sequence[LiveLane], Sequence[Any]]:
+        """Servers, and what is simulated beside them."""
+        servers = len(self._session.tapes)
+        return lanes[:servers], lanes[servers:]
 
     def told(self, lanes: Sequence[Any]) -> tuple[str, ...]:
         """What is the matter with a server; else how its memory is drawn, and what else there is to know."""
-        news = [text for lane in lanes if (text := _news(lane))]
-        usual = [text for lane in lanes for text in (self._drawn(lane), *lane.seen.snapshot.notes)]
-        return tuple(dict.fromkeys([*news, *usual]))
+        servers, _ = self._parted(lanes)
+        news = [text for lane in servers if (text := _news(lane))]
+        usual = [text for lane in servers for text in (self._drawn(lane), *lane.seen.snapshot.notes)]
+        behind_s = max(snapshot.behind_s for snapshot in self.snapshots(lanes))
+        beside = self._beside.told(behind_s) if self._beside is not None else ()
+        return tuple(dict.fromkeys([*news, *beside, *usual]))
 
     def _drawn(self, lane: LiveLane) -> str:
         info, reading = lane.info, lane.seen.snapshot.reading

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from kvtui.errors import ConfigError
+from kvtui.live.poll import now_s
 from kvtui.live.traffic.identity import Prefixes
 from kvtui.live.traffic.proxy import Proxy
 from kvtui.live.traffic.tracefile import TraceFile
+from kvtui.live.whatif.tail import MARGIN_S, Tail
 from kvtui.traces import load
 from tests.cli.run import complaint
 
@@ -83,9 +85,9 @@ class World:
         return self.session.post(f"{self.url}/v1/completions", json={"model": "m", "prompt": "Hello", **body})
 
     async def rows(self, count: int) -> list[dict[str, Any]]:
-        """The lines of the trace, once there are so many."""
+        """The requests of the trace, once there are so many."""
         for _ in range(500):
-            lines = self.path.read_text().splitlines()[1:]
+            lines = [line for line in self.path.read_text().splitlines()[1:] if "at_ms" in line]
             if len(lines) >= count:
                 break
             await asyncio.sleep(0.01)
@@ -115,6 +117,27 @@ async def recording(tmp_path: Path, *, force: bool = False, **options: Any) -> A
             await asyncio.gather(serving, return_exceptions=True)
             await runner.cleanup()
             trace.close()
+
+
+async def test_who_reads_along_knows_who_has_no_end_yet(tmp_path: Path) -> None:
+    async with recording(tmp_path) as world:
+        tail = Tail(world.path)
+        world.upstream.go.clear()
+        came = now_s()
+        async with world.post(stream=True) as answer:
+            await answer.content.readany()
+            await asyncio.sleep(2 * MARGIN_S)
+            known, until_s = tail.take()
+            assert known == []
+            assert came <= until_s < came + MARGIN_S
+            world.upstream.go.set()
+            await answer.read()
+        await world.rows(1)
+        await asyncio.sleep(MARGIN_S)
+        ((at_s, prompt, output, *_),), until_s = tail.take()
+    assert at_s == pytest.approx(came, abs=MARGIN_S)
+    assert (prompt, output) == (40, 3)
+    assert until_s > at_s
 
 
 async def test_a_stream_is_passed_on_as_it_was_and_its_usage_noted(tmp_path: Path) -> None:
@@ -217,7 +240,7 @@ async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)
     trace.close()
-    assert json.loads((tmp_path / "t.jsonl").read_text().splitlines()[1])["status"] == 502
+    assert json.loads((tmp_path / "t.jsonl").read_text().splitlines()[2])["status"] == 502
 
 
 async def test_a_thousand_streams_at_once(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from kvtui.live.numbers import UNKNOWN, Number, derived, reported
 from kvtui.live.prometheus import Page, parse
 from kvtui.live.reading import Reading, averaged, counters_of, durations_of, parts_of, summed
-from kvtui.live.servers.pages import Pages, Server, mapping, optional_json, rows, text
+from kvtui.live.servers.pages import Pages, Server, mapping, number, optional_json, rows, text
 
 PREFIX: Final = "vllm:"
 _PREFIXES: Final = (PREFIX, "process_start_time_seconds")
@@ -40,19 +41,19 @@ class VllmServer:
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
-        self._facts: tuple[object, str | None, str | None] | None = None
+        self._facts: tuple[object, str | None, Mapping[str, Any]] | None = None
 
     def read(self) -> Reading:
         page = parse(self._pages.text("/metrics"), prefixes=_PREFIXES)
         started = page.sum("process_start_time_seconds")
         version, model = self._about(started)
-        return reading_of(page, version=version, model=model)
+        return reading_of(page, version=version, model=text(model.get("id")), max_len=_length(model))
 
-    def _about(self, started: float | None) -> tuple[str | None, str | None]:
+    def _about(self, started: float | None) -> tuple[str | None, Mapping[str, Any]]:
         if self._facts is None or self._facts[0] != started:
             version = text(mapping(optional_json(self._pages, "/version")).get("version"))
             models = rows(mapping(optional_json(self._pages, "/v1/models")).get("data"))
-            self._facts = started, version, text(models[0].get("id")) if models else None
+            self._facts = started, version, models[0] if models else {}
         return self._facts[1:]
 
 
@@ -60,7 +61,14 @@ def detect(pages: Pages, metrics: str) -> Server | None:
     return VllmServer(pages) if PREFIX in metrics else None
 
 
-def reading_of(page: Page, *, version: str | None = None, model: str | None = None) -> Reading:
+def _length(model: Mapping[str, Any]) -> int | None:
+    length = number(model.get("max_model_len"))
+    return int(length) if length is not None and length >= 2 else None
+
+
+def reading_of(
+    page: Page, *, version: str | None = None, model: str | None = None, max_len: int | None = None
+) -> Reading:
     """What a page of vLLM says."""
     parts = parts_of(page, "engine", running=_RUNNING, waiting=_WAITING, usage=_USAGE)
     blocks, block_size = _pool(page, max(len(parts), 1))
@@ -73,6 +81,7 @@ def reading_of(page: Page, *, version: str | None = None, model: str | None = No
         usage=averaged(part.usage for part in parts),
         blocks=blocks,
         block_size=block_size,
+        max_len=max_len,
         pool_tokens=derived(_product(blocks.value, block_size.value)),
         counters=counters_of(page, _COUNTERS),
         durations=durations_of(page, _DURATIONS),

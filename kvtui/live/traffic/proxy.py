@@ -65,7 +65,7 @@ class Proxy:
                 raise ConfigError(
                     f"cannot listen on {host}:{port}: {error.strerror or error}", hint="choose another port"
                 ) from None
-            self._trace.begin()
+            self._trace.begin(round(time.time() - self._now(), 6))
             if ready is not None:
                 ready.set_result(runner.addresses[0][1])
             try:
@@ -89,6 +89,7 @@ class Proxy:
             options = fields.get("stream_options") or {}
             body = json.dumps(fields | {"stream_options": {**options, "include_usage": True}}).encode()
         answer = Stream(hide_usage=hide) if fields.get("stream") else Plain()
+        self._trace.open(exchange)
         exchange.aborted = True
         try:
             response = await self._pass_on(request, body, exchange, answer)

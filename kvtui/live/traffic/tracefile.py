@@ -2,6 +2,8 @@
 
 Every line is handed to the operating system by one call as soon as its request is over, so a recorder that is
 killed leaves whole lines behind. They stand in the order in which requests ended; `at_ms` is their arrival.
+Before it stands a line with `open_ms`, the same time, written when the request came: who reads the file as it
+grows knows of whom more is to come. `began_unix_s` in the header is the time of day of time 0.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ import os
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kvtui.errors import ConfigError
 from kvtui.live.traffic.answers import Usage
 from kvtui.live.traffic.identity import UNIT, runs
+from kvtui.traces.formats.native import OPEN
+
+BEGAN: Final = "began_unix_s"
 
 
 @dataclass
@@ -58,14 +63,19 @@ class TraceFile:
         except OSError as error:
             raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
 
-    def begin(self) -> None:
+    def begin(self, began_unix_s: float | None = None) -> None:
         """The recording has begun: an older one is gone from here on. Once; the first request does it too."""
         if self._begun:
             return
         self._begun = True
         if os.fstat(self._file.fileno()).st_size:
             self._file.truncate(0)
-        self._write(self._header)
+        self._write(self._header if began_unix_s is None else self._header | {BEGAN: began_unix_s})
+
+    def open(self, exchange: Exchange) -> None:
+        """A request has come; `add` follows when it is over."""
+        self.begin()
+        self._write({OPEN: _milliseconds(exchange.at_s)})
 
     def add(self, exchange: Exchange) -> None:
         self.begin()
@@ -92,7 +102,7 @@ def row_of(exchange: Exchange) -> dict[str, Any]:
     usage = exchange.usage or Usage()
     prompt = usage.prompt
     row: dict[str, Any] = {
-        "at_ms": round(exchange.at_s * 1000, 3),
+        "at_ms": _milliseconds(exchange.at_s),
         "prompt": prompt,
         "output": exchange.chunks if usage.output is None else usage.output,
     }
@@ -115,4 +125,8 @@ def row_of(exchange: Exchange) -> dict[str, Any]:
 
 
 def _ms(time_s: float | None, start_s: float) -> float | None:
-    return None if time_s is None else round((time_s - start_s) * 1000, 3)
+    return None if time_s is None else _milliseconds(time_s - start_s)
+
+
+def _milliseconds(time_s: float) -> float:
+    return round(time_s * 1000, 3)

@@ -7,7 +7,8 @@
 `identified` is left out where it is min(prompt, ids x unit). A row may have a `priority`, and `after`, the
 line of the request that it follows, with `wait_ms` from that one's end. `unit`, `max_len` and `slots` may be
 missing or null; `closed` says that requests with `after` are sent by that end and not at their `at_ms`. A row
-may ask for `n` sequences sampled from its prompt, or for beam search with a `beam_width`.
+may ask for `n` sequences sampled from its prompt, or for beam search with a `beam_width`. While traffic is
+recorded there are lines `{"open_ms": 12.345}` too, one when a request comes; its row follows when it is over.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ name = "kvtui"
 title = "kvtui workload"
 
 _VERSION = "kvtui_workload"
+OPEN = "open_ms"  # of a line that only says that a request has come; its own follows when it is over
 _MOST = 2**31 - 1  # ids and tokens a row
 
 
@@ -51,7 +53,7 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
     more: dict[str, list[object]] = {key: [] for key in ("priority", "n", "beam_width")}
     behind = 1  # the header
     for batch in batches(source):
-        rows = batch.tail(behind)
+        rows = batch.tail(behind).without(OPEN)
         behind = 0
         kept = draft.add(
             rows.line,

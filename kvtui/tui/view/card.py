@@ -68,12 +68,12 @@ class _Card:
         failure = self.scene.failure(self.lane)
         text, ink = (f"stopped: {failure}", BAD) if failure else (self.place or self.info.subtitle, T3)
         if self.stale:
-            text, ink = self.stale, BAD
+            text, ink = self.stale, BAD if self.info.label == "live" else WARN
         self.canvas.put(end + 2, 0, cut(text, right - end - 3), ink)
 
     @property
     def stale(self) -> str:
-        """How old the figures of a real server are, where they are."""
+        """How old the figures of a real server are, or of a lane beside it, where they are."""
         return stale(self.scene.snapshots[self.lane]) if self.scene.snapshots else ""
 
     def digits(self, x: int, y: int, *, width: int | None = None) -> int:
@@ -94,6 +94,7 @@ class _Card:
         if (
             not self.lane
             or self.info.label == "live"
+            or self.stale
             or self.scene.ahead(self.lane)
             or drained(self.scene, 0)
             or drained(self.scene, self.lane)

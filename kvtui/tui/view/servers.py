@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kvtui.live.numbers import UNKNOWN, Number, Origin, derived
+from kvtui.live.numbers import UNKNOWN, Number, Origin, derived, simulated
+from kvtui.live.report import SIMULATED
 from kvtui.live.watch import Snapshot
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line
@@ -12,8 +13,9 @@ from kvtui.tui.view.ink import BOLD, T1, T3, lane_ink
 from kvtui.tui.view.scene import Scene, labels
 
 _LABEL, _VALUE, _GAP = 11, 11, 3
-_LETTER = {Origin.REPORTED: "r", Origin.DERIVED: "d", Origin.UNKNOWN: " "}
+_LETTER = {Origin.REPORTED: "r", Origin.DERIVED: "d", Origin.SIMULATED: "s", Origin.UNKNOWN: " "}
 _LEGEND = "r reported, d derived"
+_BESIDE = ", s simulated"
 
 Row = tuple[str, Callable[[Snapshot], Number], Callable[[float], str]]
 
@@ -29,7 +31,8 @@ def _total(name: str) -> Callable[[Snapshot], Number]:
 def _ttft(name: str) -> Callable[[Snapshot], Number]:
     def read(snapshot: Snapshot) -> Number:
         found = snapshot.latency.get("ttft_s")
-        return derived(None if found is None else getattr(found, name))
+        known = simulated if snapshot.reading.kind == SIMULATED else derived
+        return known(None if found is None else getattr(found, name))
 
     return read
 
@@ -59,8 +62,10 @@ def server_lines(
     """The panel of `width` x `height` cells, in as many columns as there is room for."""
     canvas = Canvas(width, height)
     x = canvas.put(margin, 0, "Figures", BOLD)
-    if x + 2 + len(_LEGEND) < width - margin - len(hint):
-        canvas.put(x + 2, 0, _LEGEND, T3)
+    published = all(info.label == "live" for info in scene.lanes)
+    legend = _LEGEND if published else _LEGEND + _BESIDE
+    if x + 2 + len(legend) < width - margin - len(hint):
+        canvas.put(x + 2, 0, legend, T3)
     canvas.put_right(width - margin, 0, hint, T3)
     several = len(scene.snapshots) > 1
     top, rows = 1 + several, max(1, height - 1 - several)

@@ -1,0 +1,75 @@
+"""The simulated lanes beside servers, all fed by one source of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from kvtui.comparison.experiment import Experiment
+from kvtui.live.poll import now_s
+from kvtui.live.report import BEHIND_S
+from kvtui.live.watch import Snapshot
+from kvtui.live.whatif.feed import Feed
+from kvtui.live.whatif.lane import FedLane
+from kvtui.live.whatif.tail import Requests
+from kvtui.traces.workload import Workload
+from kvtui.units import picoseconds
+
+WARM_S: Final = 600.0  # of requests before, so that lanes do not begin empty
+GIVEN: Final = "Simulated lanes get the requests of {name} when they came."
+BEHIND: Final = (
+    "Simulated lanes are {behind:,.0f} s behind, where the oldest request came that still has no end; pause, "
+    "and they come up to the moment that is shown."
+)
+LATE: Final = "{late:,} requests of {name} became known too late: they come later than they did."
+LEFT_OUT: Final = "{left_out:,} requests of {name} have no known length: simulated lanes are without them."
+
+
+class WhatIf:
+    """Lanes of an experiment, made of the workload as far as it is known at the start: no request."""
+
+    def __init__(self, requests: Requests, experiment: Callable[[Workload], Experiment]) -> None:
+        now = now_s()
+        self.start_s = min(max(requests.since_s, now - WARM_S), now)  # of time 0
+        self._requests = requests
+        self.feed = Feed(requests, start_s=self.start_s)
+        self.experiment = experiment(self.feed.told.workload)
+        self.lanes = [
+            FedLane(lane, self.feed, model=self.experiment.model_label, gpu=self.experiment.gpu_label)
+            for lane in self.experiment.build(watched=False)
+        ]
+        self.histories = [lane.checkpoints() for lane in self.lanes]
+        self.feed.read()
+        self.catch_up()
+
+    def start(self) -> None:
+        self.feed.start()
+
+    def close(self) -> None:
+        self.feed.close()
+
+    @property
+    def now_ps(self) -> int:
+        return picoseconds(now_s() - self.start_s)
+
+    def catch_up(self) -> None:
+        """All lanes as far as they can."""
+        for lane in self.lanes:
+            lane.catch_up()
+
+    def snapshots(self, lanes: Sequence[Any], now_ps: int) -> tuple[Snapshot, ...]:
+        """Of its lanes or former states of them, beside servers as they were at `now_ps`."""
+        return tuple(lane.snapshot_at(now_ps) for lane in lanes)
+
+    def told(self, behind_s: float) -> Iterator[str]:
+        """Sentences on how the lanes stand, the most important first."""
+        name, left_out = self._requests.name, getattr(self._requests, "left_out", 0)
+        if self.feed.problem:
+            yield self.feed.problem
+        if behind_s >= BEHIND_S:
+            yield BEHIND.format(behind=behind_s)
+        if self.feed.late:
+            yield LATE.format(late=self.feed.late, name=name)
+        if left_out:
+            yield LEFT_OUT.format(left_out=left_out, name=name)
+        yield GIVEN.format(name=name)
