@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from kvtui.answers.report import summary
+from kvtui.answers.subject import headline, subject
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.hardware import money
-from kvtui.hardware.names import several
 from kvtui.traces.info import hit_rate_ceiling
 from kvtui.traces.workload import Workload
 
@@ -21,7 +21,6 @@ RUNS = 4  # at most
 LITTLE = 1.1  # ratio below which a gain is little
 FIXED = 0.1  # standard deviation over mean of whole lengths below which they count as fixed
 SELDOM = 5.0  # per cent of the time below which memory was not the limit
-HOUR_S = 3600.0
 Report = dict[str, Any]
 
 
@@ -33,6 +32,7 @@ def advise(experiment: Experiment, *, told: Callable[[str, int], None] = lambda 
     `experiment`. Simulated; prices are the user's or examples of the catalogue.
     """
     workload, kv_dtype = experiment.workload, experiment.lanes[-1].kv_dtype
+    about = subject(experiment)
     lanes = [LaneSpec("contiguous", kv_dtype=kv_dtype), LaneSpec("paged", kv_dtype=kv_dtype)]
     lanes += [LaneSpec("paged", kv_dtype="fp8", name="paged-fp8")] if kv_dtype == "auto" else []
     experiment = replace(experiment, lanes=tuple(lanes))
@@ -46,11 +46,7 @@ def advise(experiment: Experiment, *, told: Callable[[str, int], None] = lambda 
     checks = [_lengths(workload), _concurrency(reports), _latency(reports), _sharing(workload, reports)]
     checks += [_cost(experiment, reports), _fp8(reports)]
     return {
-        "trace": experiment.trace_name,
-        "model": experiment.model.id,
-        "gpu": experiment.gpu.id,
-        "tensor_parallel": experiment.tp,
-        "kv_dtype": kv_dtype,
+        **about,
         "label": "simulated",
         "max_len": limit,
         "regions": longest,
@@ -143,7 +139,7 @@ def _sharing(workload: Workload, reports: list[Report]) -> dict[str, Any]:
 def _cost(experiment: Experiment, reports: list[Report]) -> dict[str, Any]:
     price = money.rate(experiment.gpu, experiment.price)
     rates = [report["throughput"]["output_tokens_per_s"] for report in reports]
-    hours = [1e6 / rate / HOUR_S * experiment.tp if rate else None for rate in rates]
+    hours = [money.gpu_hours_per_million(gpus=experiment.tp, tokens_per_s=rate) for rate in rates]
     cheaper = bool(rates[0] and rates[1] and rates[1] >= LITTLE * rates[0])
     said = "no price is known for this GPU"
     dollars = None
@@ -205,10 +201,8 @@ def _numbers(base: Report, paged: Report) -> str:
 
 def text(found: dict[str, Any]) -> str:
     """The checklist and the verdict."""
-    gpus = several(found["tensor_parallel"], found["gpu"])
     lines = [
-        f"{found['trace']}: {found['model']} on {gpus}, {found['label']}; "
-        f"requests of up to {found['max_len']:,} tokens",
+        f"{headline(found)}, {found['label']}; requests of up to {found['max_len']:,} tokens",
         "",
     ]
     for check in found["checks"]:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from kvtui.answers.report import summary
+from kvtui.answers.subject import headline, subject
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
-from kvtui.hardware.names import several
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 ENTRY_BYTES = 4  # of a block table
@@ -51,11 +51,7 @@ def table(
         rows.append(_row(experiment, size))
         told(f"{size}-token blocks", len(rows))
     return {
-        "trace": experiment.trace_name,
-        "model": experiment.model.id,
-        "gpu": experiment.gpu.id,
-        "tensor_parallel": experiment.tp,
-        "kv_dtype": experiment.lanes[-1].kv_dtype,
+        **subject(experiment),
         "label": "simulated",
         "rows": rows,
         "kernels": [
@@ -135,10 +131,9 @@ def _take(good: Sequence[Row]) -> str:
 
 def text(found: dict[str, Any], *, ascii: bool = False) -> str:
     """The table, a picture of what each size loses, and what was measured of kernels."""
-    gpus = several(found["tensor_parallel"], found["gpu"])
     rows, columns = found["rows"], [known["column"] for known in found["kernels"]]
     lines = [
-        f"{found['trace']}: {found['model']} on {gpus}, {found['label']}",
+        f"{headline(found)}, {found['label']}",
         "",
         " " * len(HEAD) + "  attention, longer than at its best",
         HEAD + "".join(f"{column:>{COLUMN}}" for column in columns),

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from kvtui.answers.hitcurve import HitCurve, hit_curve, sizes_for
+from kvtui.answers.subject import headline, subject
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.hardware.kvtypes import token_bytes
-from kvtui.hardware.names import several
 from kvtui.traces.info import hit_rate_ceiling
 
 GIB = 1 << 30
@@ -37,11 +37,7 @@ def hits(
     host = int(host_gib * GIB) // token
     both = curve.found((pool + host) // curve.unit)
     return {
-        "trace": experiment.trace_name,
-        "model": experiment.model.id,
-        "gpu": experiment.gpu.id,
-        "tensor_parallel": experiment.tp,
-        "kv_dtype": kv_dtype,
+        **subject(experiment),
         "unit_tokens": curve.unit,
         "curve": [_point(curve, size, token) for size in sizes_for(curve)],
         "ceiling": round(hit_rate_ceiling(experiment.workload) or 0.0, 6),
@@ -89,9 +85,8 @@ def _runs(experiment: Experiment, pool: int, told: Callable[[str, int], None]) -
 
 def text(found: dict[str, Any], *, ascii: bool = False) -> str:
     """A picture of the curve, the tiers, and the runs."""
-    gpus = several(found["tensor_parallel"], found["gpu"])
     lines = [
-        f"{found['trace']}: {found['model']} on {gpus}, units of {found['unit_tokens']} tokens",
+        f"{headline(found)}, units of {found['unit_tokens']} tokens",
         "",
     ]
     lines += [f"{'GiB':>9}{'tokens':>13}{'hits':>8}   of a cache that has the memory to itself"]

@@ -34,11 +34,15 @@ def rate(gpu: GpuSpec, price: float | None = None) -> Rate | None:
     return Rate(middle, f"example of {example.as_of}: {example.low:g} to {example.high:g}, {example.basis}")
 
 
+def gpu_hours_per_million(*, gpus: int, tokens_per_s: float | None) -> float | None:
+    """GPU hours that a million generated tokens take; None where the speed is not known."""
+    return gpus * _MILLION / tokens_per_s / 3600 if tokens_per_s else None
+
+
 def usd_per_million(rate: Rate | None, *, gpus: int, tokens_per_s: float | None) -> float | None:
     """Dollars for a million generated tokens; None where price or speed is not known."""
-    if rate is None or not tokens_per_s:
-        return None
-    return rate.usd_per_gpu_hour * gpus / 3600 / tokens_per_s * _MILLION
+    hours = gpu_hours_per_million(gpus=gpus, tokens_per_s=tokens_per_s)
+    return None if rate is None or hours is None else rate.usd_per_gpu_hour * hours
 
 
 def waste_usd_per_month(rate: Rate | None, *, gpus: int, share: float) -> float | None:
