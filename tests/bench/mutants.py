@@ -31,6 +31,7 @@ SPARED = ("kvtui.memory.protocol", "kvtui.serving.cost", "kvtui.serving.measured
 TESTS = (  # the quickest to notice first; slow ones that see little more are left out
     "tests/golden",
     "tests/contracts/test_managers.py",
+    "tests/serving/test_sums.py",
     "tests/serving/test_scenarios.py",
     "tests/serving/test_decisions.py",
     "tests/serving/test_more_decisions.py",
