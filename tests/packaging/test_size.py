@@ -29,3 +29,13 @@ def test_no_function_is_too_long() -> None:
         if (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > FUNCTION_LINES
     ]
     assert not offenders, "\n".join(offenders)
+
+
+def test_every_folder_says_what_it_is_for() -> None:
+    folders = {path.parent for path in modules().values()}
+    said = {
+        path.parent
+        for path in modules().values()
+        if path.name == "__init__.py" and ast.get_docstring(parse(path))
+    }
+    assert folders == said, sorted(map(str, folders - said))
