@@ -189,7 +189,7 @@ def _watched(
     return _Watched(session, heading, filming, content is not None, beside)
 
 
-def _content(poller: Poller, options: dict[str, Any], ends: ExitStack) -> Callable[[], Any]:
+def _content(poller: Poller, options: dict[str, Any], ends: ExitStack) -> Callable[[int | None], Any]:
     from kvtui.errors import ConfigError
     from kvtui.live.subscribe import Subscription
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from kvtui import __version__
 from kvtui.comparison.heading import Heading
 from kvtui.errors import RecordingError
 from kvtui.frames.frame import LaneInfo
+from kvtui.live.drawing import Drawing, Grid
+from kvtui.live.frames import Look
 from kvtui.live.session import Seen
 from kvtui.recording.recorder import Recorder
 
@@ -40,6 +42,7 @@ class LiveFilming:
         self._lock = threading.Lock()  # servers are looked at by threads of their own
         self._recorder: Recorder | None = Recorder(path, about, force=force)
         self._tracks = [self._recorder.add(info) for info in lanes]
+        self._grids = [Grid(info.blocks, info.block_size, info.region_blocks) for info in lanes]
         self._standing: list[Seen | None] = [None] * len(self._tracks)  # not yet written
 
     @property
@@ -58,10 +61,18 @@ class LiveFilming:
         if self._recorder is None:
             return
         try:
-            self._recorder.note(self._tracks[at], seen.frame, now_ps=seen.now_ps, next_ps=until_ps)
+            frame = self._on_one_grid(at, seen).frame
+            self._recorder.note(self._tracks[at], frame, now_ps=seen.now_ps, next_ps=until_ps)
         except RecordingError as error:
             self.problem = error.message
             self._close()
+
+    def _on_one_grid(self, at: int, seen: Seen) -> Look:
+        """A track has one grid: what has another size since is drawn on it by its share."""
+        look, grid = seen.look, self._grids[at]
+        if look.drawing.grid == grid:
+            return look
+        return replace(look, drawing=Drawing.of(seen.snapshot.reading, grid, None))
 
     def finish(self, report: Mapping[str, Any]) -> None:
         """Add what was known at the end and close the file."""

@@ -80,7 +80,8 @@ def _framed(look: Look) -> Frame:
 
 
 class Film:
-    """Makes the looks at one server, one after the other."""
+    """Makes the looks at one server, one after the other. `grid` is how its memory is drawn now: another way
+    from where it says that it has another size."""
 
     def __init__(self, first: Snapshot) -> None:
         self.grid = grid_of(first.reading)
@@ -95,6 +96,8 @@ class Film:
         reading = snapshot.reading
         self._step += 1
         self._follow(time_s, None if snapshot.stale_s is not None else reading.running.value)
+        grid = grid_of(reading)
+        self.grid = grid if grid.blocks else self.grid  # what a page leaves out is as it was
         drawing = Drawing.of(reading, self.grid, content)
         counters = self._counters(snapshot)
         return Look(self._step, time_s, counters, drawing, reading.slots, self._batch, len(self._batch))

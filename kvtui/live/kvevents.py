@@ -142,8 +142,16 @@ class ContentMap:
     def clear(self) -> None:
         self._places.clear()
         self._free = list(range(self.blocks))
-        self._taken[:] = False
+        self._taken = np.zeros(self.blocks, np.bool_)
         self.beyond = 0
+
+    def resize(self, blocks: int) -> None:
+        """The server has another number of blocks: what is known gets new cells."""
+        known = [key for key, places in self._places.items() for _ in places]
+        self.blocks = blocks
+        self.clear()
+        for key in known:
+            self._store(key)
 
     def _store(self, key: tuple[int, Hash]) -> None:
         if not self._free:

@@ -27,6 +27,7 @@ class Seen(NamedTuple):
     now_ps: int
     look: Look
     snapshot: Snapshot
+    info: LaneInfo
     missing: bool = False  # whether KV events are, so that cached content is not drawn whole
 
     @property
@@ -38,8 +39,7 @@ class Seen(NamedTuple):
 class Tape:
     """What was seen of one server, oldest first; what is too old is forgotten. Numbers of looks stay."""
 
-    def __init__(self, info: LaneInfo, first: Seen) -> None:
-        self.info = info
+    def __init__(self, first: Seen) -> None:
         self._seen = [first]
         self._forgotten = 0
         self._most = max(LEAST, KEPT_BYTES // (_LOOK_BYTES + len(first.look.drawing.content or b"")))
@@ -57,6 +57,11 @@ class Tape:
         """A look; the oldest that is still known in place of one that is not."""
         with self._lock:
             return self._seen[min(max(number - self._forgotten, 0), len(self._seen) - 1)]
+
+    @property
+    def info(self) -> LaneInfo:
+        """Of the server as it was when it was last seen."""
+        return self.seen(self.newest).info
 
     @property
     def newest(self) -> int:
@@ -88,7 +93,7 @@ class LiveLane:
 
     @property
     def info(self) -> LaneInfo:
-        return self._tape.info
+        return self.seen.info
 
     @property
     def now_ps(self) -> int:
@@ -132,15 +137,16 @@ class Memory:
 
 
 class Session:
-    """Watches until `close`. `contents` tell of each server which blocks hold cached content and whether some
-    is missing, if that is known; `heard` is told every look from `start` on, in the thread that looked."""
+    """Watches until `close`. `contents` tell of each server which of so many blocks hold cached content and
+    whether some is missing, if that is known; `heard` is told every look from `start` on, in the thread that
+    looked."""
 
     def __init__(
         self,
         pollers: Sequence[Poller],
         *,
         titles: Sequence[str],
-        contents: Sequence[Callable[[], tuple[Content, bool]] | None] = (),
+        contents: Sequence[Callable[[int | None], tuple[Content, bool]] | None] = (),
         start_s: float | None = None,
     ) -> None:
         """Times count from `start_s` (by `now_s`), where that is not now."""
@@ -149,10 +155,10 @@ class Session:
         self._contents = [*contents, *[None] * (len(pollers) - len(contents))]
         self.heard: Callable[[int, Seen], None] | None = None
         self._films = [Film(poller.last) for poller in pollers]
-        self.tapes = [
-            Tape(info_of(poller.last, title=title), self._look(at, poller.last))
-            for at, (poller, title) in enumerate(zip(pollers, titles, strict=True))
+        self._infos = [
+            info_of(poller.last, title=title) for poller, title in zip(pollers, titles, strict=True)
         ]
+        self.tapes = [Tape(self._look(at, poller.last)) for at, poller in enumerate(pollers)]
         self._threads = [
             threading.Thread(target=self._run, args=(at, poller), daemon=True, name=poller.name)
             for at, poller in enumerate(pollers)
@@ -184,13 +190,16 @@ class Session:
             self._stop.wait(min(max(poller.wait_s, 0.01), NAP_S))
 
     def _look(self, at: int, snapshot: Snapshot) -> Seen:
-        known = self._contents[at]
-        content, missing = (None, False) if known is None else known()
+        known, blocks = self._contents[at], snapshot.reading.blocks.value
+        content, missing = (None, False) if known is None else known(None if blocks is None else int(blocks))
         if content is not None and len(snapshot.reading.parts) > 1:
             missing = True  # events are those of one engine, and there are others
         time_s = now_s() - self._start
+        before = self._films[at].grid
         look = self._films[at].look(snapshot, time_s, content)
-        return Seen(picoseconds(time_s), look, snapshot, missing)
+        if self._films[at].grid != before:
+            self._infos[at] = info_of(snapshot, title=self._infos[at].title)
+        return Seen(picoseconds(time_s), look, snapshot, self._infos[at], missing)
 
     def _tell(self, at: int, seen: Seen) -> None:
         if self.heard is not None:

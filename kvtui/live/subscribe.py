@@ -45,9 +45,11 @@ class Subscription:
         self._thread = threading.Thread(target=self._run, daemon=True, name="kv events")
         self._thread.start()
 
-    def cells(self) -> tuple[NDArray[np.bool_], bool]:
-        """Cells with cached content, and whether events are missing."""
+    def cells(self, blocks: int | None = None) -> tuple[NDArray[np.bool_], bool]:
+        """Cells with cached content, and whether events are missing; of so many `blocks` from now on."""
         with self._lock:
+            if blocks is not None and blocks != self.content.map.blocks:
+                self.content.map.resize(blocks)
             return self.content.taken(), self.content.stale
 
     def close(self) -> None:

@@ -59,6 +59,7 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         self._message: tuple[str, float] = ("", 0.0)
         self._text_due = self._time_due = 0.0
         self._shown: Scene | None = None
+        self._placed = self.stage.lanes  # for which there are places
         self._flow = Flow()
         self._whole = True  # whether the grids show all of that scene
 
@@ -98,6 +99,7 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
             self._panel = min(self._panel, max(0, len(plan.cycle) - 1))
         self._plan = plan
         scene = self.stage.scene()
+        self._placed = scene.lanes
         panel = "inspector" if scene.inspected is not None else self.panel_in_sight
         self.board.arrange(plan, panel if plan is not None else "", scene)
         place(self._small, Rect(0, 0, width, height) if plan is None else None)
@@ -114,6 +116,9 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         if not self._flow.open(now, focused=self.app.app_focus, writing=writing(self.app)):
             return
         scene = self.stage.scene()
+        if scene.lanes != self._placed:
+            self._arrange()
+            return
         if scene.same(self._shown) and not self._message[0] and self._whole:
             return
         standing = scene.run is not Run.RUNNING
@@ -129,6 +134,9 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         """Show this very moment, all of it."""
         if self.board.plan is not None:
             scene = self.stage.scene()
+            if scene.lanes != self._placed:
+                self._arrange()
+                return
             self._paint_grids(scene)
             self._paint_time(scene)
             self._paint_text(scene, monotonic())

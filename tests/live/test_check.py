@@ -49,7 +49,7 @@ def recorded(tmp_path: Path) -> Recording:
     filming = LiveFilming(tmp_path / "s.kvtui", Heading("s", label="live"), [info], {"trace": None})
     for (now, *_), reading in zip(LOOKS, readings, strict=True):
         snapshot = watch.take(reading, now)
-        filming.take(0, Seen(round(now * 1e12), film.look(snapshot, now), snapshot))
+        filming.take(0, Seen(round(now * 1e12), film.look(snapshot, now), snapshot, info))
     filming.finish({"trace": None})
     return Recording(tmp_path / "s.kvtui")
 

@@ -84,7 +84,7 @@ def test_events_of_one_engine_are_not_the_whole_map_of_several(engines: int) -> 
             return vllm(parts=tuple(Part(str(at), 1.0, 0.0, 0.2) for at in range(engines)))
 
     session = Session(
-        [Poller("s", Fixed())], titles=["s"], contents=[lambda: (np.zeros(40, np.bool_), False)]
+        [Poller("s", Fixed())], titles=["s"], contents=[lambda _: (np.zeros(40, np.bool_), False)]
     )
     assert session.tapes[0].seen(0).missing is (engines > 1)
 
@@ -146,11 +146,10 @@ def test_a_former_look_stays_as_it_was() -> None:
 def test_an_hour_of_looks_is_kept_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kvtui.live.session.KEPT_BYTES", 0)
     watch = Watch("s", vllm(), 0.0)
-    film = Film(watch.snapshot(0.0))
-    seen = [
-        Seen(at, film.look(watch.snapshot(0.0), float(at)), watch.snapshot(0.0)) for at in range(3 * LEAST)
-    ]
-    tape = Tape(info_of(watch.snapshot(0.0), title="s"), seen[0])
+    first = watch.snapshot(0.0)
+    film, info = Film(first), info_of(first, title="s")
+    seen = [Seen(at, film.look(first, float(at)), first, info) for at in range(3 * LEAST)]
+    tape = Tape(seen[0])
     for each in seen[1:]:
         tape.add(each)
     assert tape.newest == 3 * LEAST - 1

@@ -142,6 +142,17 @@ def removed(*hashes: Any) -> dict[str, Any]:
     return {"type": "BlockRemoved", "block_hashes": hashes, "medium": "GPU"}
 
 
+def test_another_number_of_blocks_keeps_what_is_known() -> None:
+    view = content()
+    view.take(*message(0, 1.0, stored(7, 8), stored(7)))
+    view.map.resize(2)
+    assert (view.map.cached, view.map.beyond, len(view.taken())) == (2, 1, 2)
+    view.map.resize(5)
+    assert view.taken().tolist() == [True, True, False, False, False]
+    view.take(*message(1, 1.1, removed(7), removed(8), stored(9)))
+    assert (view.map.cached, view.map.contents) == (2, 2)  # 7 was there twice, 8 had no cell
+
+
 def test_two_copies_go_one_by_one() -> None:
     view = content()
     view.take(*message(0, 1.0, stored(7), stored(7)))

@@ -93,6 +93,27 @@ async def test_a_server_that_goes_and_comes_back(server: Answers) -> None:
         await seen(app, pilot, "server restarted")
 
 
+async def test_a_server_that_comes_back_with_another_memory(server: Answers) -> None:
+    server.pages["/metrics"] = vllm_page(running=8, more=CONFIG)
+    async with screen(server) as (app, pilot):
+        await seen(app, pilot, "100 blocks of 16")
+        before = app.main.board.scale
+        server.pages["/metrics"] = vllm_page(running=8, tokens=7, more=CONFIG.replace("101", "4001"))
+        text = await seen(app, pilot, "4,000 blocks of 16")
+        assert "memory is now 4,000 blocks" in text
+        assert len(app.stage.scene().frames[0].cells.state) == 4000
+        assert app.main.board.scale != before
+        await pilot.press("space")
+        for _ in range(200):
+            if app.stage.scene().lanes[0].blocks == 100:
+                break
+            await pilot.press("left")
+        app.main.paint()
+        assert len(app.stage.scene().frames[0].cells.state) == 100
+        assert "100 blocks of 16" in text_of(app)
+        assert app.main.board.scale == before
+
+
 async def test_pausing_freezes_the_view_and_not_the_watching(server: Answers) -> None:
     async with screen(server) as (app, pilot):
         await seen(app, pilot, "live")
@@ -137,6 +158,23 @@ async def test_what_tells_nothing_is_shown_as_that() -> None:
         async with screen(ollama) as (app, pilot):
             text = await seen(app, pilot, "n/a")
             assert "running" in text
+
+
+def test_a_recording_goes_on_when_the_memory_is_another(server: Answers, tmp_path: Path) -> None:
+    server.pages["/metrics"] = vllm_page(usage=0.25, more=CONFIG)
+    path = tmp_path / "live.kvtui"
+    with session_of(server) as session:
+        filming = LiveFilming(path, Heading("s", label="live"), [t.info for t in session.tapes], {})
+        session.heard = filming.take
+        session.start()
+        server.pages["/metrics"] = vllm_page(usage=0.5, more=CONFIG.replace("101", "4001"))
+        while session.tapes[0].info.blocks == 100:
+            pass
+    filming.finish({})
+    track = Recording(path).tracks[0]
+    assert track.info.blocks == 100
+    held = [int((track.frame(at).cells.owner >= 0).sum()) for at in range(len(track))]
+    assert (held[0], held[-1]) == (25, 50)
 
 
 async def test_a_recording_of_servers_is_a_recording(server: Answers, tmp_path: Path) -> None:

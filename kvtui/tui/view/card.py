@@ -68,7 +68,8 @@ class _Card:
         failure = self.scene.failure(self.lane)
         text, ink = (f"stopped: {failure}", BAD) if failure else (self.place or self.info.subtitle, T3)
         if self.stale:
-            text, ink = self.stale, BAD if self.info.label == "live" else WARN
+            live = self.info.label == "live"
+            text, ink = (self.stale, BAD) if live else (f"{self.info.label}, {self.stale}", WARN)
         self.canvas.put(end + 2, 0, cut(text, right - end - 3), ink)
 
     @property
