@@ -149,6 +149,16 @@ class Lineup:
     def recorded(self) -> bool:
         raise NotImplementedError
 
+    def keep_up(self) -> None:
+        """Bring all lanes to one moment: to now, where time goes on by itself."""
+        now_ps, clock = self._show.edge_ps, self.player.clock
+        if now_ps is not None and not clock.paused:
+            clock.now_ps = now_ps
+        self.player.level()
+        if now_ps is not None:
+            lanes: Sequence[Any] = self.player.lanes
+            self.lanes = tuple(lane.info for lane in lanes)  # a server may have another memory by now
+
     @property
     def target(self) -> int:
         raise NotImplementedError

@@ -143,12 +143,7 @@ class Stage(Lineup):
 
     def scene(self) -> Scene:
         """This moment, in all lanes."""
-        if self._show.edge_ps is not None and not self._clock.paused:
-            self._clock.now_ps = self._show.edge_ps
-        self.player.level()
-        if self.live:
-            lanes: Sequence[Any] = self.player.lanes
-            self.lanes = tuple(lane.info for lane in lanes)  # a server may have another memory by now
+        self.keep_up()
         self.player.show_rows(ALL_ROWS if self.selection.all_rows else ROWS)
         frames = tuple(self.picture(lane) for lane in range(len(self.lanes)))
         for lane, frame in enumerate(frames):
