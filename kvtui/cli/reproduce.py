@@ -26,7 +26,7 @@ def reproduce(name: str | None, as_json: bool, markdown: bool, data: Path | None
 
     Without NAME all of them. Files that are used where --data has them: sharegpt_opt_lengths.csv,
     alpaca_opt_lengths.csv (columns prompt_tokens, output_tokens), conversation_trace.jsonl,
-    synthetic_trace.jsonl (Mooncake).
+    synthetic_trace.jsonl (Mooncake), sharegpt_8k_filtered_stats_llama2_tokenizer.csv (Sarathi-Serve).
 
     \b
     kvtui reproduce                  all figures as a table

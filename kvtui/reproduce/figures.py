@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import nearest
-from kvtui.reproduce import batches, caches, rates, shared, sizes, stalls, swapping
+from kvtui.reproduce import batches, caches, rates, shared, sizes, stalls, swapping, translation
 from kvtui.reproduce.entry import Entry
 from kvtui.reproduce.settings import Settings
 
@@ -24,7 +24,7 @@ FIGURES: dict[str, Figure] = {
     "pagedattention.fig13b": batches.fig13b,
     "pagedattention.fig15": shared.fig15,
     "pagedattention.text63": shared.sharegpt,
-    "pagedattention.fig16": shared.unknown,
+    "pagedattention.fig16": translation.fig16,
     "pagedattention.fig17": rates.fig17,
     "pagedattention.fig18a": batches.kernel,
     "pagedattention.fig18b": batches.fig18b,
@@ -36,7 +36,8 @@ FIGURES: dict[str, Figure] = {
     "vllm.fp8": sizes.fp8,
     "vllm.mla": sizes.mla,
 }
-DEAREST = ("text63", "fig15", "fig13b", "fig12a", "fig12d", "fig2", "fig13a")  # 4 to 11 s of a core each
+# 3 to 13 s of a core each.
+DEAREST = ("fig13a", "sarathi", "text63", "fig15", "fig13b", "fig12a", "fig12d", "fig16", "fig2")
 WORKERS = 2
 
 

@@ -113,7 +113,7 @@ class WasteWatch:
         self._start = picoseconds(start_s)
         self._asked = _asked(engine)
         self.iterations = 0
-        self._stored = self._final = self._regions = self._batch = self._twice = self._logical = 0.0
+        self._stored = self._final = self._regions = self._batch = self._logical = self._busy = 0.0
         self._known: dict[int, int] = {}  # request -> slots asked for
         engine.observer = self
 
@@ -126,8 +126,9 @@ class WasteWatch:
         self._stored += k * plan.stored + plan.decodes * (k * (k - 1) // 2) - k * levels.twice
         self._final += k * scheduler.final
         self._batch += k * scheduler.batch
-        self._twice += k * levels.twice
-        self._logical += k * (levels.held + levels.twice)
+        if levels.held:
+            self._busy += k
+            self._logical += k * (1 + levels.twice / levels.held)
         if self._asked is not None:
             self._regions += k * sum(map(self._asked, scheduler.running.values()))
 
@@ -144,8 +145,8 @@ class WasteWatch:
 
     @property
     def saved(self) -> float:
-        """Per cent of the blocks that sharing saves: 1 - physical / logical, summed over iterations."""
-        return 100 * self._twice / max(self._logical, 1)
+        """Per cent of the blocks that sharing saves, from the mean over iterations of logical / physical."""
+        return 100 * (1 - self._busy / max(self._logical, 1))
 
     def result(self) -> Waste:
         """What was found."""

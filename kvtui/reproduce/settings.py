@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvtui.errors import ConfigError
-from kvtui.traces.published import Lengths, alpaca, pairs_of, sharegpt
+from kvtui.traces.published import OPENCHAT_LIMIT, Lengths, alpaca, openchat, pairs_of, sharegpt
 
 SHAREGPT_FILE = "sharegpt_opt_lengths.csv"
 ALPACA_FILE = "alpaca_opt_lengths.csv"
+OPENCHAT_FILE = "sharegpt_8k_filtered_stats_llama2_tokenizer.csv"
 DRAWN = "lengths drawn from published quantiles and moments."
 FROM_FILE = "lengths from the file given."
 
@@ -36,6 +37,13 @@ class Settings:
     def alpaca(self) -> tuple[Lengths, str]:
         """Lengths, and a sentence that says where they are from."""
         return self._lengths(ALPACA_FILE, alpaca)
+
+    def openchat(self) -> tuple[Lengths, str]:
+        """Lengths, and a sentence that says where they are from."""
+        path = self.file(OPENCHAT_FILE)
+        if path is None:
+            return openchat, DRAWN
+        return pairs_of(path, limit=OPENCHAT_LIMIT, leading=False), FROM_FILE
 
     def _lengths(self, name: str, drawn: Lengths) -> tuple[Lengths, str]:
         path = self.file(name)
