@@ -72,6 +72,7 @@ def sweep(as_json: bool, **options: Any) -> int:
     kvtui sweep trace.csv --gpu l40s,h100-sxm --kv-dtype auto,fp8 --slo-ttft 2 --slo-tpot 0.05 --load 20
     kvtui sweep trace.csv --grid grid.toml --ledger night.jsonl --report night.html
     """
+    from kvtui.errors import ConfigError
     from kvtui.sweep import advice, html
     from kvtui.sweep.ledger import Ledger
     from kvtui.sweep.pools import dask, local
@@ -92,7 +93,9 @@ def sweep(as_json: bool, **options: Any) -> int:
     click.echo(json.dumps(advice.report(found), indent=2)) if as_json else say(table(found))
     if interrupted:
         return 130
-    return 0 if found.best else 2
+    if not found.best:
+        raise ConfigError(f"no cell ran to its end: {results[0][1]['reason']}", hint="every cell is listed above")
+    return 0
 
 
 def _run(runner: Any, pools: Any, ledger: Any, cells: Any) -> bool:
