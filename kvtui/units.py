@@ -4,6 +4,8 @@ from __future__ import annotations
 
 PS_PER_S = 1_000_000_000_000
 PS_PER_NS = 1_000
+DAY_S = 86_400
+LONGEST_S = 100 * DAY_S  # of a run: 64 bits of picoseconds end after 106 days
 
 
 def seconds(ps: int) -> float:

@@ -94,7 +94,9 @@ def sweep(as_json: bool, **options: Any) -> int:
     if interrupted:
         return 130
     if not found.best:
-        raise ConfigError(f"no cell ran to its end: {results[0][1]['reason']}", hint="every cell is listed above")
+        raise ConfigError(
+            f"no cell ran to its end: {results[0][1]['reason']}", hint="every cell is listed above"
+        )
     return 0
 
 

@@ -22,7 +22,7 @@ from kvtui.timing.coefficients import DEFAULT_ENGINE
 from kvtui.timing.coefficients import engine as engine_profile
 from kvtui.timing.roofline import RooflineCost
 from kvtui.traces.workload import Workload
-from kvtui.units import picoseconds
+from kvtui.units import DAY_S, LONGEST_S, picoseconds
 
 DEFAULT_MODEL = "llama-3.1-8b"
 DEFAULT_GPU = "a10g"
@@ -82,8 +82,19 @@ class Experiment:
         if self.slots is not None or self.workload.slots is not None:
             most = max(self.pool_slots(spec) // spec.block_size for spec in self.lanes)
             check_given(most, self.pool_from)
+        days = self.workload.span_s / DAY_S
+        if min(days * DAY_S, self._end_s) >= LONGEST_S:
+            raise ConfigError(
+                f"the trace spans {days:,.0f} days, a run {LONGEST_S // DAY_S} at most",
+                hint="--max-gap 60 jumps over pauses, --start and --duration take a part of it",
+            )
 
     # ---- what follows from it
+
+    @property
+    def _end_s(self) -> float:
+        """When a run is cut at the latest."""
+        return LONGEST_S if self.until_s is None else min(self.until_s, LONGEST_S)
 
     def pool_slots(self, spec: LaneSpec) -> int:
         """KV slots of a lane. A given pool is that of a paged lane with 16-bit elements: where a slot takes
@@ -272,7 +283,7 @@ class Experiment:
                 kv_dtype_bytes=element_bytes(self.model, spec.kv_dtype, tp=self.tp),
                 engine=engine_profile(self.engine),
             ),
-            until_ps=None if self.until_s is None else picoseconds(self.until_s),
+            until_ps=picoseconds(self._end_s),
             layers=self._layers(spec),
         )
         return build(spec, site)

@@ -156,7 +156,7 @@ class Engine:
     def next_ps(self) -> int:
         """When the next step starts: now or, where nothing runs or waits, when something arrives."""
         due = self.now_ps if self.scheduler.active else self._due()
-        return self.now_ps if due == NEVER else max(self.now_ps, due)
+        return self.now_ps if due == NEVER else max(self.now_ps, min(due, self._until))
 
     @property
     def undisturbed(self) -> bool:
@@ -332,7 +332,7 @@ class Engine:
             if due == NEVER:
                 return False
             self._meter.flush(self.now_ps)
-            self.now_ps = max(self.now_ps, due)
+            self.now_ps = max(self.now_ps, min(due, self._until))
             self._meter.skip(self.now_ps)
         return False
 

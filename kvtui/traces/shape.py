@@ -50,12 +50,12 @@ class Shape:
             value = getattr(self, option)
             if value is not None and not 0 < value < float("inf"):
                 raise _wrong(option, value, "a number above 0")
-        if self.start_s is not None and not 0 <= self.start_s < float("inf"):
-            raise _wrong("start_s", self.start_s, "a number of seconds")
+        for option in ("start_s", "duration_s", "max_gap_s", "think_s"):
+            value = getattr(self, option)
+            if value is not None and not 0 <= value * S <= _LATEST:
+                raise _wrong(option, value, "a number of seconds, less than a century")
         if self.sample is not None and self.sample > 1:
             raise _wrong("sample", self.sample, "a share above 0 and at most 1")
-        if self.think_s is not None and not 0 <= self.think_s < float("inf"):
-            raise _wrong("think_s", self.think_s, "a number of seconds")
         if self.clients is not None and self.clients < 1:
             raise ConfigError(f"{self.clients} clients send nothing.", hint="give 1 or more")
         if self.clients is not None and self.rate is not None:
@@ -136,7 +136,7 @@ def _uniform(count: int, seed: int) -> Floats:
 
 
 def _ns(times: Floats) -> Ints:
-    if len(times) and times[-1] > _LATEST:
+    if len(times) and not times[-1] <= _LATEST:  # not a number: 0 times infinity
         raise ConfigError(
             "the last request would arrive centuries after the first.", hint="ask for a higher rate"
         )

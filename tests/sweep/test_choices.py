@@ -49,6 +49,7 @@ def test_a_sweep_of_which_nothing_ran_has_not_succeeded() -> None:
 
     done = kvtui("sweep", "burst", "--limit", "2", "--gpu", "t4", "--jobs", "1")
     assert (done.returncode, "does not fit" in done.stdout) == (2, True)
+    assert done.stderr.startswith("kvtui: no cell ran to its end: ")
 
 
 def test_the_command_names_what_vllm_can_load(tmp_path: Path) -> None:

@@ -111,6 +111,8 @@ def test_the_limit_counts_what_is_left(read: Read) -> None:
         ({"start_s": 200_000}, "no request arrives in this window"),
         ({"sample": 1e-9}, "the sample holds no request"),
         ({"rate": 1e-12}, "centuries"),
+        ({"rate": 1e-308, "limit": 1}, "centuries"),
+        *(({name: 1e300}, "cannot be 1e.300") for name in ("start_s", "duration_s", "max_gap_s", "think_s")),
         ({"scale_rate": 1e-12}, "centuries"),
     ],
 )
