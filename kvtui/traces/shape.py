@@ -76,7 +76,7 @@ def _wrong(option: str, value: float, right: str) -> ConfigError:
     return ConfigError(f"the {name} of a trace cannot be {value:g}.", hint=f"give {right}")
 
 
-@np.errstate(over="ignore")  # too far in the future is said below
+@np.errstate(over="ignore", invalid="ignore")  # too far in the future is said below
 def shaped(workload: Workload, shape: Shape) -> Workload:
     """The workload as `shape` says, with a sentence in `assumed` for everything done to it.
 
