@@ -21,13 +21,16 @@ def opened(target: str) -> Iterator[TextIO]:
     path = Path(target)
     if path.exists():
         raise ConfigError(f"{target} exists and is not overwritten", hint="choose another name or remove it")
+    made = False
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "xt", encoding="utf-8") as stream:
+            made = True
             yield stream
-    except OSError as error:
+    except BaseException as error:
+        if made:
+            path.unlink(missing_ok=True)  # half a file is worse than none
+        if not isinstance(error, OSError):
+            raise
         raise ConfigError(
-            f"{target} cannot be written: {error.strerror or error}", hint="check the path"
+            f"{target} cannot be written: {error.strerror or error}", hint="check the path, and what is free"
         ) from None
-    except BaseException:
-        path.unlink(missing_ok=True)  # half a file is worse than none
-        raise

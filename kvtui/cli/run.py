@@ -264,7 +264,8 @@ def headless(
             export(exhibit_of_run(experiment, lanes, report), path, force=True)
     print(json.dumps(report, indent=2)) if as_json else say(table(report))
     finish(experiment)
-    return 130 if interrupted else outcome(lanes)
+    ended = 2 if filming is not None and filming.problem else outcome(lanes)
+    return 130 if interrupted else ended
 
 
 def _run(lanes: Sequence[Lane], progress: Any, filming: Filming | None) -> None:

@@ -101,6 +101,7 @@ def _table(families: dict[str, dict[str, Any]]) -> None:
 
 
 def _fit(path: str, output: Path | None, engine: str | None, *, as_json: bool) -> None:
+    from kvtui import whole
     from kvtui.errors import ConfigError
     from kvtui.timing.calibration import as_data, calibrate
     from kvtui.timing.coefficients import DEFAULT_ENGINE, calibration_text
@@ -116,8 +117,7 @@ def _fit(path: str, output: Path | None, engine: str | None, *, as_json: bool) -
     about = {"table": path, "start": engine or DEFAULT_ENGINE, "before": before, "families": after}
     text = calibration_text(fitted, about)
     if output:
-        with output.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+        whole.write(output, text)
     if as_json:
         click.echo(text, nl=False)
         return

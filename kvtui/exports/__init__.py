@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from kvtui import whole
 from kvtui.errors import ConfigError
 from kvtui.exports.data import as_csv, as_json
 from kvtui.exports.exhibit import Exhibit, LaneExhibit
@@ -53,8 +54,7 @@ def export(exhibit: Exhibit, path: Path, *, force: bool = False) -> None:
     """
     text = writer(path)(exhibit)
     try:
-        with path.open("w" if force else "x", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+        whole.write(path, text, force=force)
     except FileExistsError:
         raise _exists(path) from None
     except OSError as error:

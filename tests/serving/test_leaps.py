@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from kvtui.decisions.recorded import prepare, rows_of, rules_of, workload_of
 from kvtui.memory.contiguous import PLACEMENT, RESERVE, ContiguousMemoryManager
 from kvtui.memory.ops import OpLog
-from kvtui.serving.engine import Engine
-from kvtui.serving.rules import NEWEST, RELEASES
+from kvtui.memory.paged import PagedMemoryManager
+from kvtui.serving.engine import UNLIMITED, Engine
+from kvtui.serving.rules import NEWEST, RELEASES, Rules
+from kvtui.units import PS_PER_S
+from tests.serving.build import workload
 from tests.serving.digest import LIMITS, Price, run
 from tests.serving.worlds import world
 from tests.vllm.more_worlds import more_world
@@ -102,6 +105,18 @@ def test_leaps_are_taken_at_all(build: Callable[[int], Engine]) -> None:
             while engine.step(limit or 5):
                 calls[name] += 1
     assert calls["unlimited"] < calls["random"] < calls["single steps"]
+
+
+def test_an_abort_far_ahead_lets_leap() -> None:
+    calls = []
+    for aborts in ([], [(10**9 * PS_PER_S, 0)]):
+        load = workload([(0, 64, 500), (0, 64, 400)])
+        engine = Engine(load, Rules(1000), PagedMemoryManager(4096, 16), Price(), abort_at=aborts)
+        calls.append(0)
+        while engine.step(UNLIMITED):
+            calls[-1] += 1
+        assert not engine.results.aborted, "it had ended long before"
+    assert calls[0] == calls[1]
 
 
 @pytest.mark.parametrize("build", LEAPING + STEPPING)
