@@ -8,16 +8,15 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtui.errors import ConfigError
 from kvtui.live.traffic.answers import Plain, Stream
 from kvtui.live.traffic.identity import Prefixes
+from kvtui.live.traffic.listening import aiohttp_and_web, listening
 from kvtui.live.traffic.tracefile import Exchange, TraceFile
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, web
 
 RECORDED: Final = ("/completions", "/chat/completions", "/responses")  # ends of paths
-LARGEST: Final = 256 << 20  # bytes of a request
 # Headers that are about one connection (RFC 9110, 7.6.1), or that change on the way.
 _HOP: Final = {
     *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "upgrade"),
@@ -46,32 +45,23 @@ class Proxy:
         Raises:
             ConfigError: the extra is not installed, or the port cannot be had.
         """
-        aiohttp, web = _aiohttp()
-        application = web.Application(client_max_size=LARGEST)
-        application.router.add_route("*", "/{path:.*}", self._handle)
-        runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
+        aiohttp, _ = aiohttp_and_web()
         # No limits and no time-outs of our own: the two ends decide.
         connector = aiohttp.TCPConnector(limit=0)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
-        async with aiohttp.ClientSession(
-            connector=connector, timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
-        ) as self._session:
-            try:
-                site = web.TCPSite(runner, host, port, backlog=4096)
-                await site.start()
-            except OSError as error:
-                await runner.cleanup()
-                raise ConfigError(
-                    f"cannot listen on {host}:{port}: {error.strerror or error}", hint="choose another port"
-                ) from None
+        async with (
+            aiohttp.ClientSession(
+                connector=connector,
+                timeout=timeout,
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            ) as self._session,
+            listening(self._handle, host, port) as found,
+        ):
             self._trace.begin(round(time.time() - self._now(), 6))
             if ready is not None:
-                ready.set_result(runner.addresses[0][1])
-            try:
-                await asyncio.Event().wait()
-            finally:
-                await runner.cleanup()
+                ready.set_result(found)
+            await asyncio.Event().wait()
 
     def _now(self) -> float:
         return time.monotonic() - self._start
@@ -103,7 +93,7 @@ class Proxy:
     async def _pass_on(
         self, request: web.Request, body: bytes, exchange: Exchange | None, answer: Stream | Plain
     ) -> web.StreamResponse:
-        aiohttp, web = _aiohttp()
+        aiohttp, web = aiohttp_and_web()
         assert self._session is not None
         # What is packed cannot be looked at: the body was unpacked here, and the answer is to come unpacked.
         kept = [(name, value) for name, value in _kept(request.headers) if name.lower() != "content-encoding"]
@@ -123,7 +113,7 @@ class Proxy:
     async def _answer(
         self, request: web.Request, reply: ClientResponse, exchange: Exchange | None, answer: Stream | Plain
     ) -> web.StreamResponse:
-        aiohttp, web = _aiohttp()
+        aiohttp, web = aiohttp_and_web()
         response = web.StreamResponse(status=reply.status, reason=reply.reason, headers=_kept(reply.headers))
         if isinstance(answer, Plain) and reply.content_length is not None:
             response.content_length = reply.content_length
@@ -181,14 +171,3 @@ def _bad_gateway(web: Any, error: Exception, exchange: Exchange | None) -> web.R
         exchange.status = 502
     words = f"kvtui record: the server cannot be reached: {type(error).__name__}"
     return web.json_response({"error": {"message": words, "type": "bad_gateway", "code": 502}}, status=502)
-
-
-def _aiohttp() -> tuple[Any, Any]:
-    try:
-        import aiohttp
-        from aiohttp import web
-    except ImportError:
-        raise ConfigError(
-            "recording traffic needs the Python package aiohttp", hint="pip install 'kvtui[attach]'"
-        ) from None
-    return aiohttp, web

@@ -82,7 +82,7 @@ def _rows(source: Source, *, otlp: bool) -> Iterator[Row]:
     for line, record in records(source):
         spans = (otlp_spans(record) if otlp else flat_spans(record)) if record is not None else [None]
         found += [(line, span) for span in spans]
-    sums = summing_up([span for _, span in found if span is not None and _usage(span)])
+    sums = summing_up([span for _, span in found if span is not None and usage_of(span)])
     for line, span in found:
         if span is None:
             yield broken(line)
@@ -98,11 +98,13 @@ def _why(span: Span) -> str:
     operation = _any(span, (_OPERATION,))
     if operation in _NO_GENERATION:
         return f"operation {operation}"
-    return "" if _usage(span) else "no token usage"
+    return "" if usage_of(span) else "no token usage"
 
 
-def _usage(span: Span) -> bool:
-    return _any(span, _PROMPT) is not None and _any(span, _OUTPUT) is not None
+def usage_of(span: Span) -> tuple[Any, Any] | None:
+    """Prompt and output tokens as the span has them; None where it has not both."""
+    usage = _any(span, _PROMPT), _any(span, _OUTPUT)
+    return None if None in usage else usage
 
 
 def _any(span: Span, keys: tuple[str, ...]) -> Any:

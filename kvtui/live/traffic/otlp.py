@@ -1,0 +1,119 @@
+"""Spans that a server sends by OTLP over HTTP (vLLM: `--otlp-traces-endpoint`) as rows of a trace.
+
+One span is one request that is over: its arrival, tokens and times, as the server itself has them. Nothing
+else of it is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kvtui.errors import ConfigError
+from kvtui.live.traffic.answers import Usage
+from kvtui.live.traffic.listening import aiohttp_and_web, listening
+from kvtui.live.traffic.tracefile import Exchange, TraceFile
+from kvtui.traces.formats.otel import usage_of
+from kvtui.traces.spans import Span, otlp_spans, summing_up
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+PATH = "/v1/traces"
+_PROTOBUF = "application/x-protobuf"
+_TTFT = ("gen_ai.latency.time_to_first_token", "gen_ai.server.time_to_first_token")  # seconds
+_MODEL = ("gen_ai.response.model", "gen_ai.request.model")
+
+
+class Receiver:
+    """Takes spans until it is cancelled. Requests that came before it was made are left out."""
+
+    def __init__(self, trace: TraceFile) -> None:
+        self._trace = trace
+        self._began_ns = time.time_ns()
+
+    async def serve(self, host: str, port: int, *, ready: asyncio.Future[int] | None = None) -> None:
+        """`ready` is told the port; the trace begins when there is one.
+
+        Raises:
+            ConfigError: the extra is not installed, or the port cannot be had.
+        """
+        async with listening(self._handle, host, port) as found:
+            self._trace.begin()
+            if ready is not None:
+                ready.set_result(found)
+            await asyncio.Event().wait()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        _, web = aiohttp_and_web()
+        if request.path != PATH or request.method != "POST":
+            return web.Response(status=404, text=f"spans go to POST {PATH}\n")
+        packed = request.content_type == _PROTOBUF
+        try:
+            document = (_unpacked if packed else json.loads)(await request.read())
+        except ConfigError as error:
+            return web.Response(status=415, text=f"{error.message}; {error.hint}\n")
+        except ValueError as error:
+            return web.Response(status=400, text=f"these are no spans: {error}\n")
+        for exchange in self._exchanges(document if isinstance(document, dict) else {}):
+            self._trace.add(exchange)
+        return web.Response(body=b"" if packed else b"{}", content_type=request.content_type)
+
+    def _exchanges(self, document: dict[str, Any]) -> Iterator[Exchange]:
+        spans = [span for span in otlp_spans(document) if span is not None and usage_of(span) is not None]
+        sums = summing_up(spans)
+        for span in spans:
+            if span.id not in sums and (exchange := self._exchange(span)) is not None:
+                yield exchange
+
+    def _exchange(self, span: Span) -> Exchange | None:
+        start_ns, end_ns = _whole(span.start), _whole(span.end)
+        if start_ns is None or start_ns < self._began_ns:
+            return None
+        at_s = (start_ns - self._began_ns) / 1e9
+        first, model = _first(span, _TTFT), _first(span, _MODEL)
+        return Exchange(
+            at_s,
+            [],
+            model=model if isinstance(model, str) else None,
+            status=500 if span.failed else 200,
+            usage=Usage(*map(_whole, usage_of(span) or ())),
+            first_s=at_s + first if isinstance(first, int | float) and first >= 0 else None,
+            end_s=None if end_ns is None else (end_ns - self._began_ns) / 1e9,
+        )
+
+
+def _first(span: Span, keys: tuple[str, ...]) -> Any:
+    return next((span.attributes[key] for key in keys if key in span.attributes), None)
+
+
+def _whole(value: object) -> int | None:
+    """OTLP/JSON writes whole numbers of 64 bits as text."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    return int(value) if str(value).isdecimal() else None
+
+
+def _unpacked(body: bytes) -> Any:
+    """The same document as in OTLP/JSON.
+
+    Raises:
+        ConfigError: the package that knows the format is not installed.
+        ValueError: these are none.
+    """
+    try:
+        from google.protobuf.json_format import MessageToDict
+        from google.protobuf.message import DecodeError
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+    except ImportError:
+        raise ConfigError(
+            "spans in protobuf need the Python package opentelemetry-proto",
+            hint="pip install 'kvtui[attach,otlp]', or send them as JSON",
+        ) from None
+    try:
+        return MessageToDict(ExportTraceServiceRequest.FromString(body))
+    except DecodeError as error:
+        raise ValueError(str(error)) from None
