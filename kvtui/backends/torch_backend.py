@@ -267,7 +267,7 @@ class Carried:
     @property
     def tokens(self) -> int:
         """Generated so far."""
-        return 0 if self._engine is None else self._engine.results.output_tokens
+        return 0 if self._engine is None else self._engine.output_tokens
 
     def start(self, engine: Engine) -> Carried:
         """Allocate and warm up; the result is the engine's clock."""

@@ -107,22 +107,17 @@ class PagedMemoryManager(Pooled, ByName):
         `watermark` blocks are not free.
         """
         pool, size = self.pool, self.block_size
-        count = hits.total
-        have = count * size
+        have = hits.tokens
+        count = have // size
         idle = hits.private + pool.idle_among(hits.blocks) if count else 0
         need = -(-(have + tokens) // size) - count
         asked = max(-(-request.known // size) - count, need) if reserve_full else need
         if asked + idle + watermark > pool.free:
             return False
-        pool.share_all(hits.blocks)
-        table = hits.blocks.copy()
-        if hits.private:
-            pool.revive(request.lost_at, len(request.lost), hits.private)
-            table += request.lost[: hits.private]
+        request.table = self._hit(request, hits) if count else []
         request.lost = []
-        if self.pool.log is not None:
-            self.pool.log.add(OpKind.SHARE, request.number, tuple(table))
-        request.table = table
+        if pool.log is not None:
+            pool.log.add(OpKind.SHARE, request.number, tuple(request.table))
         request.registered = len(hits.blocks)
         request.computed = have
         self._extend(request, need)
@@ -156,7 +151,7 @@ class PagedMemoryManager(Pooled, ByName):
         tokens) stores its tokens; all in batch order. False (no effect) if the blocks do not suffice."""
         pool = self.pool
         if not chunks:
-            return self._one_step(step) is not None
+            return bool(self._one_step(step, []))
         takers: list[tuple[Request, int]] = [(r, 1) for r in self.wheel.at(step)]
         for request, tokens in chunks:
             takers.append((request, self.blocks_for(request.computed + tokens) - len(request.table)))
@@ -184,11 +179,7 @@ class PagedMemoryManager(Pooled, ByName):
         if not self.lifo:
             return self._one_by_one(step, steps, bought)
         if steps == 1:  # as on a screen
-            taken = self._one_step(step)
-            if taken is None:
-                return 0
-            bought.blocks.append(taken)
-            return 1
+            return self._one_step(step, bought.blocks)
         pool, end, at = self.pool, step + steps, step
         while at < end:
             slots = self.wheel.span(at, end - at)
@@ -214,24 +205,27 @@ class PagedMemoryManager(Pooled, ByName):
         pool = self.pool
         for at in range(step, step + steps):
             before = pool.cached
-            taken = self._one_step(at)
-            if taken is None:
+            if not self._one_step(at, bought.blocks):
                 return at - step
-            bought.blocks.append(taken)
             bought.cached.append(before - pool.cached)
         return steps
 
-    def _one_step(self, step: int) -> int | None:
-        """A token for every decode; returns how many blocks that took, None (no effect) where they lack."""
+    def _one_step(self, step: int, bought: list[int]) -> int:
+        """A token for every decode, and to `bought` how many blocks that took; 0 (no effect) where they
+        lack, else 1."""
         takers, pool = self.wheel.views[step % self.block_size], self.pool
         total = len(takers)
-        if total:
-            if total > pool.free:
-                return None
-            self._deal(takers, total)
+        if total and total > pool.free:
+            return 0
         if self.hot.count or pool.log is not None:
+            if total:
+                self._deal(takers, total)
             self._register_batch(step, ())
-        return total
+        elif total:
+            for request, block in zip(takers, pool.take(total)):  # noqa: B905 - as many as there are takers
+                request.table.append(block)
+        bought.append(total)
+        return 1
 
     def start(self, request: Request) -> None:
         """The request decodes from now on."""
@@ -292,6 +286,14 @@ class PagedMemoryManager(Pooled, ByName):
         return True
 
     # ---- within
+
+    def _hit(self, request: Request, hits: Hits) -> list[int]:
+        """The blocks of a prefix that is cached, now held by the request too."""
+        self.pool.share_all(hits.blocks)
+        if not hits.private:
+            return hits.blocks.copy()
+        self.pool.revive(request.lost_at, len(request.lost), hits.private)
+        return hits.blocks + request.lost[: hits.private]
 
     def _extend(self, request: Request, n: int) -> None:
         ids = self.pool.take(n)

@@ -40,7 +40,7 @@ class BlockPool:
         self._back = list(range(1, n + 1))
         self._head = 0  # index in _back of the next block out
         self._base = 0  # absolute place of _back[0]
-        self._fresh = n  # absolute place where the never used blocks end
+        self._fresh = n  # index in _back where the never used blocks end
         self._plain: set[int] = set()  # in _back behind _fresh without a key (not lifo)
         self._key_of: dict[int, int] = {}
         self._block_of: dict[int, int] = {}  # key -> the oldest block with it
@@ -52,12 +52,12 @@ class BlockPool:
     @property
     def fresh(self) -> int:
         """Blocks that were never handed out."""
-        return max(0, self._fresh - self._base - self._head)
+        return max(0, self._fresh - self._head)
 
     @property
     def cached(self) -> int:
         """Free blocks that still carry content."""
-        fresh = self._fresh - self._base - self._head
+        fresh = self._fresh - self._head
         return self.free - len(self._stack) - len(self._plain) - (fresh if fresh > 0 else 0)
 
     def queue(self) -> list[int]:
@@ -98,25 +98,10 @@ class BlockPool:
     def take(self, n: int) -> list[int]:
         """Hand out the next `n` blocks of the queue, evicting what they held. Needs n <= free."""
         assert n <= self.free, f"{n} blocks of {self.free}"
-        self.free -= n
-        stack = self._stack
-        if not stack:
-            return self._take_back(n)
-        rest = len(stack) - n
-        if rest < 0:
-            ids = stack[::-1]
-            stack.clear()
-            return ids + self._take_back(-rest)
-        if n == 1:
-            return [stack.pop()]
-        ids = stack[: -n - 1 : -1]
-        del stack[rest:]
-        return ids
-
-    def _take_back(self, n: int) -> list[int]:
         head, back = self._head, self._back
-        if self._base + head < self._fresh:
-            return self._take_fresh(n)
+        if self._stack or head < self._fresh:
+            return self._take_unused(n)
+        self.free -= n
         ids = back[head : head + n]
         head += n
         while 0 in ids:
@@ -125,20 +110,29 @@ class BlockPool:
             ids += back[head : head + more]
             head += more
         self._head = head
-        self._lose(ids)
+        if self._place or self._plain or self.log is not None:
+            self._lose(ids)
+        else:
+            self.evictions += n
         if head > CUT and head * 2 > len(back):
             del back[:head]
             self._base += head
-            self._head = 0
+            self._head = self._fresh = 0
         return ids
 
-    def _take_fresh(self, n: int) -> list[int]:
-        """Blocks that were never used, then others."""
-        head = self._head
-        fresh = min(n, self._fresh - self._base - head)
-        ids = self._back[head : head + fresh]
-        self._head = head + fresh
-        return ids + self._take_back(n - fresh) if n > fresh else ids
+    def _take_unused(self, n: int) -> list[int]:
+        """First blocks without content, the last freed and then those never used; then others."""
+        stack, rest = self._stack, len(self._stack) - n
+        if rest >= 0:
+            ids = stack[: -n - 1 : -1]
+            del stack[rest:]
+        else:
+            ids, head = stack[::-1], self._head
+            stack.clear()
+            ids += self._back[head : min(head - rest, self._fresh)]
+            self._head += max(0, min(-rest, self._fresh - head))
+        self.free -= len(ids)
+        return ids + self.take(n - len(ids)) if len(ids) < n else ids
 
     def _lose(self, ids: Sequence[int]) -> None:
         """Blocks that leave the back lose their content."""

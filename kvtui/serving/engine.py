@@ -6,7 +6,6 @@ step or, with a higher limit, leaps over as many steps without a decision; both 
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
@@ -19,6 +18,7 @@ from kvtui.serving.measured import StepClock
 from kvtui.serving.meter import Meter
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Phase, Request
+from kvtui.serving.results import Results
 from kvtui.serving.rules import Rules
 from kvtui.serving.scheduler import Scheduler
 from kvtui.serving.speculation import DraftModel
@@ -57,35 +57,6 @@ class Observer(Protocol):
     def updated(self, engine: Engine, plan: Plan) -> None:
         """Tokens have appeared and requests have ended; `engine.now_ps` is the end of the step."""
         ...
-
-
-class Results:
-    """What became of each request, by number, and the latencies in the order in which they became known."""
-
-    def __init__(self, requests: int) -> None:
-        self.first_token = array("q", [-1]) * requests  # ps; -1 = not (yet)
-        self.finish = array("q", [-1]) * requests
-        self.refusals: dict[int, tuple[int, int]] = {}  # number -> (needed, there are)
-        self.aborted: set[int] = set()
-        self.finished = 0
-        self.output_tokens = 0  # generated so far, by whomever
-        self.ttft = array("q")  # ps from arrival to the first token
-        self.e2e = array("q")  # ps from arrival to the last token
-        self.tpot = array("d")  # ps a token after the first, of requests with two tokens and more
-
-    def first(self, request: Request, now: int) -> None:
-        """The first token of a request appeared."""
-        self.first_token[request.number] = now
-        self.ttft.append(now - request.arrival)
-
-    def finish_one(self, request: Request, now: int) -> None:
-        """The last token of a request appeared."""
-        number = request.number
-        self.finish[number] = now
-        self.finished += 1
-        self.e2e.append(now - request.arrival)
-        if request.output > 1:
-            self.tpot.append((now - self.first_token[number]) / (request.output - 1))
 
 
 def scheduler_for(rules: Rules, manager: MemoryManager, drafter: DraftModel | None = None) -> Scheduler:
@@ -148,7 +119,9 @@ class Engine:
         self._until = NEVER if until_ps is None else until_ps
         self._deadline = self._until  # of the run, or the next abort
         self._event = 0  # no arrival, abort or end before then
+        self._tokens = 0  # generated before the stretch that goes on
         self._changed = True  # whether levels may have changed since they were measured
+        self._steady = manager.steady
         self._rates: dict[int, tuple[int, int]] = {}
         self._stretch: Stretch | None = None  # going on
 
@@ -164,9 +137,16 @@ class Engine:
         return self.now_ps < self._event
 
     @property
+    def output_tokens(self) -> int:
+        """Generated so far, by whomever."""
+        stretch = self._stretch
+        return self._tokens + (stretch.steps * stretch.decodes if stretch is not None else 0)
+
+    @property
     def meter(self) -> Meter:
         """What was measured up to now."""
         if self._stretch is not None:
+            self._tokens = self.output_tokens
             self._stretch.measure(self._meter, self.manager.block_size)
             self._stretch.begin_anew()
         self._meter.flush(self.now_ps)
@@ -186,18 +166,35 @@ class Engine:
         """Do at most `limit` scheduler steps in one call; False when nothing is left to do."""
         stretch = self._stretch
         if stretch is None or self.now_ps >= self._event:
-            if stretch is not None:
-                self._end_stretch(stretch)
-            if (self.now_ps >= self._event or not self.scheduler.active) and not self._take_in():
-                self.done = True
-                return False
-            stretch = self._stretch = self._begin_stretch()
-        if stretch is None:
-            self._full_step()
-        elif not self._leap(stretch, limit):
+            stretch = self._turn(stretch)
+            if stretch is None:
+                if not self.done:
+                    self._full_step()
+                return not self.done
+        steps = limit if limit < stretch.left else stretch.left
+        if steps > 1:
+            # In a leap arrivals that change nothing are taken in late.
+            due = self._event if self.scheduler.open else self._deadline
+            steps = stretch.within(due - self.now_ps, steps)
+        done = self.scheduler.leap(steps, stretch.bought)
+        if not done:  # memory suffices for none
             self._end_stretch(stretch)
             self._full_step()
+        elif self.observer is None:
+            self._land(stretch, done)
+        else:
+            self._show_leap(self.observer, stretch, done)
         return not self.done
+
+    def _turn(self, stretch: Stretch | None) -> Stretch | None:
+        """Something is due or a full step was done: begin a stretch, if there is one to begin."""
+        if stretch is not None:
+            self._end_stretch(stretch)
+        if (self.now_ps >= self._event or not self.scheduler.active) and not self._take_in():
+            self.done = True
+            return None
+        self._stretch = self._begin_stretch()
+        return self._stretch
 
     def _begin_stretch(self) -> Stretch | None:
         """What can be done before the next full step, if anything."""
@@ -206,7 +203,7 @@ class Engine:
         left = scheduler.horizon() if told and self.clock is None else 0
         if not left:
             return None
-        if not self.manager.steady:
+        if not self._steady:
             left = 1  # look at every step
         if self._changed:
             self._look()
@@ -215,43 +212,37 @@ class Engine:
         return Stretch(left, decodes, self.now_ps, fixed + slope * context, slope * decodes, context)
 
     def _end_stretch(self, stretch: Stretch) -> None:
+        self._tokens += stretch.steps * stretch.decodes
         stretch.measure(self._meter, self.manager.block_size)
         self._stretch = None
 
-    def _leap(self, stretch: Stretch, limit: int) -> bool:
-        """At most `limit` steps of a stretch; False where memory suffices for none."""
-        scheduler = self.scheduler
-        steps = limit if limit < stretch.left else stretch.left
-        if steps > 1:
-            # In a leap arrivals that change nothing are taken in late.
-            steps = stretch.within((self._event if scheduler.open else self._deadline) - self.now_ps, steps)
-        done = scheduler.leap(steps, stretch.bought)
-        if not done:
-            return False
-        plan = self._told(stretch, done) if self.observer is not None else None
-        if not self.manager.steady:
+    def _land(self, stretch: Stretch, done: int) -> Sequence[Request]:
+        """So many steps have gone by; returns who ended with the last of them."""
+        if not self._steady:
             self._look()
-            stretch.stored = scheduler.filled(stretch.stored)
-        self.now_ps += stretch.go(done)
-        self.results.output_tokens += done * stretch.decodes
-        ended: Sequence[Request] = ()
-        if not stretch.left:
-            self._end_stretch(stretch)
-            ended = scheduler.end_decodes()
-            self._end_all(ended)
-        if plan is not None and self.observer is not None:
-            plan.finished = ended
-            self.observer.updated(self, plan)
-        return True
+            stretch.stored = self.scheduler.filled(stretch.stored)
+        if done == 1:
+            self.now_ps += stretch.next
+            stretch.next += stretch.rise
+        else:
+            self.now_ps += stretch.time(done)
+            stretch.next += done * stretch.rise
+        left = stretch.left = stretch.left - done
+        if left:
+            return ()
+        self._end_stretch(stretch)
+        ended = self.scheduler.end_decodes()
+        self._end_all(ended)
+        return ended
 
-    def _told(self, stretch: Stretch, done: int) -> Plan:
-        """Tell the observer of a leap, before anything ends."""
+    def _show_leap(self, observer: Observer, stretch: Stretch, done: int) -> None:
+        """As `_land`, and the observer is told before anything ends and after."""
         context = stretch.stored + stretch.steps * stretch.decodes
         plan = Plan.of_leap(self.scheduler.step - done, done, stretch.decodes, context)
         plan.stored = self.scheduler.filled(context)
-        if self.observer is not None:
-            self.observer.scheduled(self, plan)
-        return plan
+        observer.scheduled(self, plan)
+        plan.finished = self._land(stretch, done)
+        observer.updated(self, plan)
 
     def _full_step(self) -> None:
         scheduler = self.scheduler
@@ -282,10 +273,9 @@ class Engine:
     def _settle(self, plan: Plan) -> None:
         """Results of the model come in now."""
         self.scheduler.commit(plan)
-        results = self.results
-        results.output_tokens += plan.tokens
+        self._tokens += plan.tokens
         for request in plan.first_tokens:
-            results.first(request, self.now_ps)
+            self.results.first(request, self.now_ps)
         self._end_all(plan.finished)
 
     def _end_all(self, requests: Sequence[Request]) -> None:

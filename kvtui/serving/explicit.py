@@ -92,7 +92,9 @@ class ExplicitScheduler(Scheduler):
 
     def leap(self, steps: int, bought: Bought) -> int:
         done = go_on(self.running.values(), self.manager, steps, bought)
-        self._leapt(done)
+        self.step += done
+        if self._recounts and self.blocked:
+            self._recount(done)
         return done
 
     def end_decodes(self, also: Iterable[Request] = ()) -> Sequence[Request]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from kvtui.errors import ConfigError
 from kvtui.serving.speculation import Speculation
@@ -55,7 +56,7 @@ def release(name: str) -> Release:
         raise ConfigError(f"no rules for vLLM {name!r}", hint=f"one of {', '.join(RELEASES)}") from None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rules:
     """Scheduler options under vLLM's own names; tokens and requests."""
 
@@ -92,7 +93,7 @@ class Rules:
         if not 0 <= self.watermark < 1:
             raise ConfigError(f"watermark {self.watermark} is not a share of the pool from 0 to below 1")
 
-    @property
+    @cached_property
     def token_budget(self) -> int:
         """Tokens a step may compute."""
         batch, budget = self.max_num_batched_tokens, self.max_num_scheduled_tokens
@@ -100,30 +101,30 @@ class Rules:
             return batch
         return min(budget, batch) if self.release.batch_budget else budget
 
-    @property
+    @cached_property
     def batch_tokens(self) -> int:
         """Tokens a step may bring to the model, the drafter's included."""
         return self.max_num_batched_tokens if self.release.batch_budget else self.token_budget
 
-    @property
+    @cached_property
     def running_limit(self) -> int:
         """Requests that may run at once."""
         if self.release.lone_prefill and self.max_num_active_seqs is not None:
             return self.max_num_active_seqs
         return self.max_num_seqs
 
-    @property
+    @cached_property
     def explicit(self) -> bool:
         """Whether what a request has computed is not just one token more a step."""
         return self.async_scheduling or self.spec_method is not None
 
-    @property
+    @cached_property
     def speculation(self) -> Speculation:
         """The drafter; without one, one of no tokens."""
         drafts = self.num_speculative_tokens if self.spec_method else 0
         return Speculation(self.spec_method, drafts, hash_ahead=self.release.hash_ahead)
 
-    @property
+    @cached_property
     def reserve_full(self) -> bool:
         """Whether an admission needs room for all known tokens."""
         return self.scheduler_reserve_full_isl and self.release.reserve_full

@@ -41,6 +41,7 @@ class Scheduler:
         self._offsets = 0  # sum over the decodes of `offset`
         self._orders = 0
         self._finishes = Finishes()
+        self._recounts = not rules.release.count_at_admission
         self._watermark = rules.watermark_blocks(manager.blocks)
         self.blocked = False  # the head was refused in the last full step and nothing changed since
         self._wish: tuple[int, int] | None = None  # (block number, key) that would help the blocked head
@@ -136,12 +137,14 @@ class Scheduler:
     def leap(self, steps: int, bought: Bought) -> int:
         """Up to `steps` (at most `horizon()`) decode-only steps; returns how many memory sufficed for."""
         done = self.manager.advance(self.step, steps, bought)
-        self._leapt(done)
+        self.step += done
+        if self._recounts and self.blocked:
+            self._recount(done)
         return done
 
-    def _leapt(self, steps: int) -> None:
-        self.step += steps
-        if self._tried is not None and self.blocked and not self.rules.release.count_at_admission:
+    def _recount(self, steps: int) -> None:
+        """The blocked head was looked up in each of these steps."""
+        if self._tried is not None:
             self._count(*self._tried, times=steps)
 
     def full_step(self) -> Plan:
@@ -153,8 +156,10 @@ class Scheduler:
         budget = self.rules.token_budget
         chunks = self._chunks(cap, budget)
         if chunks is not None and self.manager.serve(self.step, chunks):
-            plan.prefill = [(r, r.computed, n) for r, n in chunks]
-            left = budget - len(self.running) + len(self._chunking) - sum(n for _, n in chunks)
+            left = budget - len(self.running) + len(self._chunking)
+            if chunks:
+                plan.prefill = [(r, r.computed, n) for r, n in chunks]
+                left -= sum(n for _, n in chunks)
         else:
             left = self._walk(plan, cap, budget)
         if not plan.preempted:
@@ -177,7 +182,9 @@ class Scheduler:
 
     def end_decodes(self, also: Iterable[Request] = ()) -> Sequence[Request]:
         """End those whose last token has appeared, and `also` others; in batch order."""
-        ending = sorted([*also, *self._finishes.take(self.step - 1)], key=attrgetter("order"))
+        ending = [*also, *self._finishes.take(self.step - 1)]
+        if len(ending) > 1:
+            ending.sort(key=attrgetter("order"))
         for request in ending:
             self._end(request)
             self.blocked = False
@@ -298,8 +305,12 @@ class Scheduler:
 
     def _first_chunk(self, request: Request, hit: int, cap: int | None, left: int) -> int:
         """Tokens for a request that could be admitted with `hit` tokens; 0 = it has to wait."""
-        tokens = capped(request.known - hit, cap)
-        return min(tokens, left) if self.rules.enable_chunked_prefill or tokens <= left else 0
+        tokens = request.known - hit
+        if cap is not None and tokens > cap:
+            tokens = cap
+        if tokens <= left:
+            return tokens
+        return left if self.rules.enable_chunked_prefill else 0
 
     def _stands_aside(self) -> bool:
         """Whether the head of the queue, which got nothing, has let those behind it go first."""
@@ -308,7 +319,9 @@ class Scheduler:
     def _take_in(self, plan: Plan, request: Request, hit: int, tokens: int) -> None:
         """From the queue into the batch."""
         self.waiting.take()
-        self._enter(request)
+        self.preempted_waiting -= request.phase is Phase.PREEMPTED
+        request.move(Phase.RUNNING)
+        self._seat(request)
         plan.admitted = [*plan.admitted, (request, hit)]
         plan.prefill = [*plan.prefill, (request, hit, tokens)]
 
@@ -329,22 +342,20 @@ class Scheduler:
 
     def _sum_up(self, plan: Plan) -> None:
         """Count the work of a full step, after scheduling and before anything ends."""
-        after = self.step + 1
         decodes = len(self.running) - len(self._chunking)
-        stored = plan.decode_context = self._offsets + decodes * after - len(plan.hungry)
-        plan.decodes = decodes - len(plan.hungry)
-        for request in plan.hungry:
-            plan.decode_context -= request.offset + self.step
-        plan.count_prefill(plan.prefill)
-        computed = sum([r.computed for r in self._chunking])
-        plan.stored = self.filled(stored + computed + plan.prefill_tokens)
-
-    def _enter(self, request: Request) -> None:
-        self.preempted_waiting -= request.phase is Phase.PREEMPTED
-        request.move(Phase.RUNNING)
-        self._seat(request)
+        stored = self._offsets + decodes * (self.step + 1)
+        plan.decodes, plan.decode_context = decodes, stored
+        if plan.hungry:
+            stored -= len(plan.hungry)
+            plan.decodes -= len(plan.hungry)
+            plan.decode_context = stored - sum(r.offset + self.step for r in plan.hungry)
+        if self._chunking:
+            plan.count_prefill(plan.prefill)
+            stored += plan.prefill_tokens + sum([r.computed for r in self._chunking])
+        plan.stored = self.filled(stored)
 
     def _seat(self, request: Request) -> None:
+        """Into the batch."""
         request.order = self._orders
         request.chunking = True
         self._orders += 1

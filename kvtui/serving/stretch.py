@@ -14,7 +14,7 @@ class Stretch:
     """`decodes` requests go on for at most `left` steps; the first starts at `begin`, takes `first` ps and
     ends with `stored` tokens; each takes `rise` ps longer than the one before."""
 
-    __slots__ = ("begin", "bought", "decodes", "first", "left", "next", "rise", "steps", "stored")
+    __slots__ = ("_to_do", "begin", "bought", "decodes", "first", "left", "next", "rise", "stored")
 
     def __init__(self, left: int, decodes: int, begin: int, first: int, rise: int, stored: int) -> None:
         self.left = left
@@ -24,20 +24,17 @@ class Stretch:
         self.rise = rise
         self.stored = stored
         self.next = first  # ps, of the next step
-        self.steps = 0  # done and not measured yet
+        self._to_do = left  # when it was last measured
         self.bought = Bought()  # in these
+
+    @property
+    def steps(self) -> int:
+        """Done and not measured yet."""
+        return self._to_do - self.left
 
     def time(self, steps: int) -> int:
         """Of the next so many steps, in ps."""
         return steps * self.next + self.rise * (steps * (steps - 1) // 2)
-
-    def go(self, steps: int) -> int:
-        """So many steps are done; returns their time in ps."""
-        time = self.next if steps == 1 else self.time(steps)
-        self.steps += steps
-        self.left -= steps
-        self.next += steps * self.rise
-        return time
 
     def within(self, room: int, most: int) -> int:
         """At most `most` steps such that the last one starts before `room` ps have passed; at least one."""
@@ -66,4 +63,4 @@ class Stretch:
         steps = self.steps
         self.begin += steps * self.first + self.rise * (steps * (steps - 1) // 2)
         self.stored += steps * self.decodes
-        self.first, self.steps, self.bought = self.next, 0, Bought()
+        self.first, self._to_do, self.bought = self.next, self.left, Bought()

@@ -175,5 +175,5 @@ class TestWithTorch:
         lane.step()
         monkeypatch.setitem(fake.ANSWERS, "nvmlDeviceGetTotalEnergyConsumption", 1_244_500)
         lane.run()
-        tokens = lane.engine.results.output_tokens
+        tokens = lane.engine.output_tokens
         assert lane.times.report()["energy_j_per_token"] == pytest.approx(10 / tokens, abs=1e-6)

@@ -85,7 +85,7 @@ def test_other_times_other_batches_but_the_same_requests() -> None:
     lanes = plain(experiment()).build(watched=False)
     for lane, said in zip(lanes, report["lanes"], strict=True):
         lane.run()
-        assert said["output_tokens"] == lane.engine.results.output_tokens
+        assert said["output_tokens"] == lane.engine.output_tokens
         assert said["backend"]["name"] == "torch"
 
 

@@ -72,7 +72,7 @@ def simulate(experiment: Experiment, *, logged: bool) -> tuple[float, int]:
                 log.drain()
     seconds = process_time() - start
     summary(experiment, lanes)
-    return seconds, sum(lane.engine.results.output_tokens for lane in lanes)
+    return seconds, sum(lane.engine.output_tokens for lane in lanes)
 
 
 def measure(kind: Kind, path: Path, repeat: int) -> None:

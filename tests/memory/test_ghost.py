@@ -71,8 +71,8 @@ def stale_key(patch: pytest.MonkeyPatch) -> None:
         self._place = {b: at for b, at in place.items() if b not in ids}
         return ids
 
-    original = pool.BlockPool._take_back
-    patch.setattr(pool.BlockPool, "_take_back", evict)
+    original = pool.BlockPool.take
+    patch.setattr(pool.BlockPool, "take", evict)
 
 
 def freed_while_held(patch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_contents_by_key_agree_with_contents_by_token() -> None:
         first: dict[int, Contents] = {}
         ghost = GhostObserver(engine, lambda r, f=first, s=size: f.setdefault(r.number, contents_of(r, s)))
         engine.run()
-        assert ghost.reads or not engine.results.output_tokens
+        assert ghost.reads or not engine.output_tokens
 
 
 def published_early(patch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def test_right_drafts_save_steps(method: str, asynchronous: bool) -> None:
         engine = engine_of(rules)
         engine.run()
         assert engine.results.finished == 3
-        assert engine.results.output_tokens == 33 + 9 + 1
+        assert engine.output_tokens == 33 + 9 + 1
         counters = engine.scheduler.spec
         assert counters.num_accepted_tokens == rate * counters.num_draft_tokens
         steps[rate] = engine.scheduler.step

@@ -140,7 +140,7 @@ def test_equal_slots_cut_what_is_longer_and_refuse_what_does_not_fit() -> None:
     lane.run()
     results = lane.engine.results
     assert list(results.refusals) == [1]
-    assert results.output_tokens == (64 - 20) + 5
+    assert lane.engine.output_tokens == (64 - 20) + 5
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "sosp" not in name])
