@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,3 +28,14 @@ def export_options(command: Command) -> Command:
     for option in reversed(OPTIONS):
         command = option(command)
     return command
+
+
+def distinct(outputs: Sequence[Path], source: Path) -> None:
+    """Complain where a file would be written twice, or in place of the one that is read."""
+    from kvtui.errors import ConfigError
+
+    for at, path in enumerate(outputs):
+        if path.resolve() in [other.resolve() for other in outputs[:at]]:
+            raise ConfigError(f"{path} would be written twice.", hint="give each output a name of its own")
+        if path.exists() and source.exists() and path.samefile(source):
+            raise ConfigError(f"{path} is what is read.", hint="write to another file")

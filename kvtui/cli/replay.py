@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kvtui.cli.exportoptions import export_options
+from kvtui.cli.exportoptions import distinct, export_options
 from kvtui.cli.lookoptions import look_options, looking
 from kvtui.cli.types import Positive
 
@@ -48,11 +48,16 @@ def replay(
     """
     if (as_json or exports) and not headless:
         raise click.UsageError(f"{'--export' if exports else '--json'} goes with --headless")
-    from kvtui.exports import export
+    if force and not exports:
+        raise click.UsageError("--force goes with --export")
+    distinct(exports, file)
+    from kvtui.exports import export, ready
     from kvtui.exports.exhibits import exhibit_of_recording
     from kvtui.recording import Recording
 
     recording = Recording(file)
+    for path in exports:
+        ready(path, force=force)
     for path in exports:
         export(exhibit_of_recording(recording), path, force=force)
     if not headless:

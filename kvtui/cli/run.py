@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kvtui.cli.device import device_options
-from kvtui.cli.exportoptions import export_options
+from kvtui.cli.exportoptions import distinct, export_options
 from kvtui.cli.lookoptions import look_options, looking
 from kvtui.cli.printing import say
 from kvtui.cli.traceoptions import trace_options
@@ -155,7 +155,7 @@ def run(**options: Any) -> int:
     """
     exports, force = options["exports"], options["force"]
     _check(options)
-    _check_outputs(options)
+    distinct([path for path in (options["record"], *exports) if path is not None], Path(options["trace"]))
     from kvtui.cli import plain
     from kvtui.cli.build import experiment_of
     from kvtui.tui.view.words import language_of
@@ -206,18 +206,6 @@ def _check(options: dict[str, Any]) -> None:
         raise click.UsageError("--json goes with --headless or --once")
     if options["record"] and (options["plain"] or options["once"]):
         raise click.UsageError("--record goes with the screen or --headless")
-
-
-def _check_outputs(options: dict[str, Any]) -> None:
-    """No file is written twice, and the trace itself is never replaced."""
-    from kvtui.errors import ConfigError
-
-    outputs = [path for path in (options["record"], *options["exports"]) if path is not None]
-    for at, path in enumerate(outputs):
-        if path.resolve() in [other.resolve() for other in outputs[:at]]:
-            raise ConfigError(f"{path} would be written twice.", hint="give each output a name of its own")
-        if path.exists() and Path(options["trace"]).exists() and path.samefile(options["trace"]):
-            raise ConfigError(f"{path} is the trace that is read.", hint="write to another file")
 
 
 def _filming(experiment: Experiment, path: Path | None, *, force: bool) -> Filming | None:

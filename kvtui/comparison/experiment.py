@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec, named
@@ -256,12 +256,6 @@ class Experiment:
     def build(self, *, watched: bool = True) -> tuple[Lane, ...]:
         """Fresh lanes at time 0; `watched` ones can be asked for frames."""
         return tuple(self._lane(spec, watched) for spec in self.lanes)
-
-    def with_lane(self, index: int, spec: LaneSpec) -> Experiment:
-        """The same experiment with one lane changed."""
-        lanes = [*self.lanes]
-        lanes[index] = replace(spec, name="")
-        return replace(self, lanes=tuple(lanes))
 
     def _lane(self, spec: LaneSpec, watched: bool) -> Lane:
         engine, manager = self._engine(spec)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from kvtui.errors import ConfigError
 
-_GIB = 2**30
 _UNITS = {
     "B": 1,
     "KIB": 2**10,

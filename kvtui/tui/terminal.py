@@ -9,7 +9,6 @@ from typing import Final, TextIO
 
 FPS: Final = 20.0
 FPS_REMOTE: Final = 10.0
-COLOURS: Final = ("auto", "256", "16", "none")
 _BITS: Final = {"256": 8, "16": 4, "none": 0}
 _MANY_COLOURS: Final = ("kitty", "alacritty", "ghostty", "wezterm", "foot", "contour", "iterm")
 

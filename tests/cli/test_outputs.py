@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvtui import cli
-from tests.cli.run import complaint
+from tests.cli.run import complaint, kvtui
 
 TRACE = "prompt_tokens,output_tokens\n" + "10,5\n" * 8
 ROW = {"id": "a", "arrival_step": 0, "prompt_tokens": 4, "output_tokens": 2}
@@ -20,7 +20,7 @@ def test_the_trace_is_never_replaced(tmp_path: Path, option: str) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text(TRACE)
     said = complaint(str(trace), "--headless", option, f"{tmp_path}/../{tmp_path.name}/t.csv", "--force")
-    assert "is the trace that is read" in said
+    assert "is what is read" in said
     assert trace.read_text() == TRACE
 
 
@@ -58,3 +58,17 @@ def test_control_characters_are_written_out(capsys: pytest.CaptureFixture[str]) 
     assert "\x1b" not in said
     assert "\\x1b]0;owned" in said
     assert len(said) < 1100
+
+
+def test_a_recording_is_never_replaced_by_what_is_made_of_it(tmp_path: Path) -> None:
+    recording = tmp_path / "run.json"
+    done = kvtui("chat", "--limit", "3", "--headless", "--record", str(recording))
+    assert done.returncode == 0, done
+    before = recording.read_bytes()
+    assert "is what is read" in complaint(
+        "replay", f"{recording}", "--headless", "--export", f"{recording}", "--force"
+    )
+    page, old = tmp_path / "new.html", tmp_path / "old.csv"
+    old.write_text("mine")
+    complaint("replay", f"{recording}", "--headless", "--export", f"{page}", "--export", f"{old}")
+    assert (recording.read_bytes(), page.exists(), old.read_text()) == (before, False, "mine")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,7 +11,6 @@ from kvtui.memory.contiguous import PLACEMENT, RESERVE
 from kvtui.tui.view.canvas import Canvas, Line, cut, wrap
 from kvtui.tui.view.ink import BOLD, HOT, T1, T2, T3, WARN, lane_ink
 
-Apply = Callable[[Experiment, int, Any], Experiment]
 _LABEL, _VALUE = 20, 13
 _TURNED: Final = ("contiguous", "paged")
 
