@@ -50,11 +50,6 @@ class BlockPool:
     # ---- what is where
 
     @property
-    def fresh(self) -> int:
-        """Blocks that were never handed out."""
-        return max(0, self._fresh - self._head)
-
-    @property
     def cached(self) -> int:
         """Free blocks that still carry content."""
         fresh = self._fresh - self._head
