@@ -17,7 +17,7 @@ from kvtui.serving.plan import Plan, PrefixCounters
 from kvtui.serving.request import Phase, Request
 from kvtui.serving.rules import Rules, capped
 from kvtui.serving.speculation import SpecCounters
-from kvtui.serving.waiting import queue_for
+from kvtui.serving.waiting import queue_for, victim_of
 
 
 class Scheduler:
@@ -149,8 +149,7 @@ class Scheduler:
 
     def full_step(self) -> Plan:
         """One step by all the rules: the running pass, then the waiting pass."""
-        self.blocked = False
-        self._wish = self._tried = None
+        self.blocked, self._wish, self._tried = False, None, None
         plan = Plan(self.step)
         cap = self.rules.prefill_cap(len(self.running) + len(self.waiting))
         budget = self.rules.token_budget
@@ -183,8 +182,7 @@ class Scheduler:
     def end_decodes(self, also: Iterable[Request] = ()) -> Sequence[Request]:
         """End those whose last token has appeared, and `also` others; in batch order."""
         ending = [*also, *self._finishes.take(self.step - 1)]
-        if len(ending) > 1:
-            ending.sort(key=attrgetter("order"))
+        ending.sort(key=attrgetter("order"))
         for request in ending:
             self._end(request)
             self.blocked = False
@@ -220,7 +218,7 @@ class Scheduler:
                 i += 1
                 continue
             while not self.manager.grow(request, stored + n):
-                at = self._victim(batch)
+                at = victim_of(self.rules.policy, batch)
                 victim = batch.pop(at)
                 given = served.pop(victim, 0)
                 budget += given
@@ -247,12 +245,6 @@ class Scheduler:
     def _scheduled(self, request: Request, stored: int, n: int) -> None:
         """The next `n` tokens of a running request have their slots."""
         self.manager.register(request, stored, stored + n)
-
-    def _victim(self, batch: list[Request]) -> int:
-        """Place of the request that has to go: the youngest admission, or the least urgent and latest."""
-        if self.rules.policy == "fcfs":
-            return len(batch) - 1
-        return max(range(len(batch)), key=lambda i: (batch[i].priority, batch[i].rank, -i))
 
     def _preempt(self, plan: Plan, victim: Request, served: Request, given: int) -> None:
         """Preemption by recompute: everything is freed, what was generated becomes part of the prompt."""
@@ -305,9 +297,7 @@ class Scheduler:
 
     def _first_chunk(self, request: Request, hit: int, cap: int | None, left: int) -> int:
         """Tokens for a request that could be admitted with `hit` tokens; 0 = it has to wait."""
-        tokens = request.known - hit
-        if cap is not None and tokens > cap:
-            tokens = cap
+        tokens = capped(request.known - hit, cap)
         if tokens <= left:
             return tokens
         return left if self.rules.enable_chunked_prefill else 0

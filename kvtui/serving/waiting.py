@@ -1,10 +1,11 @@
-"""The waiting queue: first come first served, or by priority. The head blocks everyone behind it."""
+"""Who comes next and who has to give way: first come first served, or by priority. The head of the waiting
+queue blocks everyone behind it."""
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from kvtui.serving.request import Request
@@ -63,6 +64,13 @@ WaitingQueue = FcfsQueue | PriorityQueue
 def queue_for(policy: str) -> WaitingQueue:
     """An empty queue of the policy."""
     return PriorityQueue() if policy == "priority" else FcfsQueue()
+
+
+def victim_of(policy: str, batch: Sequence[Request]) -> int:
+    """Place of the running request that has to go: the youngest admission, or the least urgent and latest."""
+    if policy == "fcfs":
+        return len(batch) - 1
+    return max(range(len(batch)), key=lambda i: (batch[i].priority, batch[i].rank, -i))
 
 
 def _rank(request: Request) -> Rank:

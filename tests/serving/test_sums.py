@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from kvtui.serving.engine import Engine
-from kvtui.serving.meter import Meter
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Request
 from kvtui.serving.scheduler import Scheduler
@@ -111,4 +110,4 @@ def test_the_worlds_have_what_is_counted() -> None:
 
 
 def test_before_anything_runs_there_is_nothing() -> None:
-    assert not any(Meter().totals().values())
+    assert not any(paged(0).meter.totals().values())
