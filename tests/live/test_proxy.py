@@ -16,7 +16,7 @@ import pytest
 from kvtui.errors import ConfigError
 from kvtui.live.poll import now_s
 from kvtui.live.traffic.identity import Prefixes
-from kvtui.live.traffic.proxy import Proxy
+from kvtui.live.traffic.proxy import Proxy, _asking_for_usage
 from kvtui.live.traffic.tracefile import TraceFile
 from kvtui.live.whatif.tail import MARGIN_S, Tail
 from kvtui.traces import load
@@ -117,6 +117,18 @@ async def recording(tmp_path: Path, *, force: bool = False, **options: Any) -> A
             await asyncio.gather(serving, return_exceptions=True)
             await runner.cleanup()
             trace.close()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_the_usage_is_asked_for_without_another_change(encoding: str, indent: int | None) -> None:
+    fields = {"prompt": 'né {"}', "stream": True}
+    asked = {"stream_options": {"include_usage": True}}
+    body = (json.dumps(fields, indent=indent, ensure_ascii=False) + "\n").encode(encoding)
+    assert json.loads(_asking_for_usage(body, fields)) == fields | asked
+    more = fields | {"stream_options": {"continuous_usage_stats": True}}
+    options = {"stream_options": {"continuous_usage_stats": True, "include_usage": True}}
+    assert json.loads(_asking_for_usage(json.dumps(more).encode(), more)) == fields | options
 
 
 async def test_who_reads_along_knows_who_has_no_end_yet(tmp_path: Path) -> None:

@@ -76,16 +76,16 @@ class Proxy:
         exchange.model = fields["model"] if isinstance(fields.get("model"), str) else None
         hide = self._ask_usage and _keeps_usage_back(request.path, fields)
         if hide:
-            options = fields.get("stream_options") or {}
-            body = json.dumps(fields | {"stream_options": {**options, "include_usage": True}}).encode()
+            body = _asking_for_usage(body, fields)
         answer = Stream(hide_usage=hide) if fields.get("stream") else Plain()
-        self._trace.open(exchange)
+        noted = asyncio.get_running_loop().call_soon(self._trace.open, exchange)  # while the server is asked
         exchange.aborted = True
         try:
             response = await self._pass_on(request, body, exchange, answer)
             exchange.aborted = False
             return response
         finally:
+            noted.cancel()  # where it is over before it began
             exchange.end_s, exchange.usage, exchange.chunks = self._now(), answer.usage, answer.chunks
             exchange.ids = self._prefixes.units(fields)  # not before: nobody should wait for it
             self._trace.add(exchange)
@@ -94,11 +94,13 @@ class Proxy:
         self, request: web.Request, body: bytes, exchange: Exchange | None, answer: Stream | Plain
     ) -> web.StreamResponse:
         aiohttp, web = aiohttp_and_web()
+        from yarl import URL
+
         assert self._session is not None
         # What is packed cannot be looked at: the body was unpacked here, and the answer is to come unpacked.
         kept = [(name, value) for name, value in _kept(request.headers) if name.lower() != "content-encoding"]
         headers = [*kept, ("Accept-Encoding", "identity")]
-        url = f"{self._upstream}{request.rel_url.raw_path_qs}"
+        url = URL(f"{self._upstream}{request.rel_url.raw_path_qs}", encoded=True)  # as it came
         try:
             reply = await self._session.request(
                 request.method, url, headers=headers, data=body or None, allow_redirects=False
@@ -156,6 +158,15 @@ def _keeps_usage_back(path: str, fields: Mapping[str, Any]) -> bool:
     options = fields.get("stream_options") or {}
     asked = not isinstance(options, dict) or bool(options.get("include_usage"))
     return bool(fields.get("stream")) and not asked and not path.endswith("/responses")
+
+
+def _asking_for_usage(body: bytes, fields: Mapping[str, Any]) -> bytes:
+    """The request with the option that its answer tell its usage. Long prompts are not written anew."""
+    option = {"stream_options": {**(fields.get("stream_options") or {}), "include_usage": True}}
+    text = body.strip()
+    if "stream_options" not in fields and text[:1] == b"{" and text[1:2] != b"\0":  # a byte a character
+        return text[:-1] + b"," + json.dumps(option).encode()[1:]
+    return json.dumps(fields | option).encode()
 
 
 def _kept(headers: Mapping[str, str]) -> list[tuple[str, str]]:
