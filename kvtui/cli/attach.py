@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,12 +226,12 @@ def _screen(watched: _Watched, options: dict[str, Any]) -> int:
 
 
 def _plain(watched: _Watched, options: dict[str, Any]) -> int:
-    told = [0] * len(watched.session.tapes)  # marks already shown
+    said: set[tuple[str, float, str]] = set()
     while True:
-        snapshots = _last(watched.session)
+        snapshots = _all(_last(watched.session), watched.beside)
         if not options["as_json"]:
-            told = _marks(snapshots, told)
-        _print(_all(snapshots, watched.beside), options, pretty=False)
+            _say(_news(snapshots, watched.beside), said)
+        _print(snapshots, options, pretty=False)
         if watched.filming is not None and watched.filming.problem:
             print(f"kvtui: the recording ends here: {watched.filming.problem}", file=sys.stderr)
             return 2
@@ -259,12 +259,20 @@ def _print(snapshots: list[Snapshot], options: dict[str, Any], *, pretty: bool) 
         print(f"{clock}  {who}  {line(snapshot)}", flush=True)
 
 
-def _marks(snapshots: list[Snapshot], told: list[int]) -> list[int]:
-    """What happened to the servers, once each, on standard error."""
-    for snapshot, seen in zip(snapshots, told, strict=True):
-        for mark in snapshot.marks[seen:]:
-            print(f"kvtui: {snapshot.name}: {mark.what}", file=sys.stderr)
-    return [len(snapshot.marks) for snapshot in snapshots]
+def _news(snapshots: list[Snapshot], beside: WhatIf | None) -> Iterator[tuple[str, float, str]]:
+    """What happened to servers and to the requests of lanes: to whom, when and what."""
+    for snapshot in snapshots:
+        yield from ((snapshot.name, mark.time_s, mark.what) for mark in snapshot.marks)
+    if beside is not None and beside.feed.problem:
+        yield "--requests", 0.0, beside.feed.problem
+
+
+def _say(news: Iterator[tuple[str, float, str]], said: set[tuple[str, float, str]]) -> None:
+    """On standard error, once each."""
+    for each in news:
+        if each not in said:
+            said.add(each)
+            print(f"kvtui: {each[0]}: {each[2]}", file=sys.stderr)
 
 
 attach.params.extend(whatif.OPTIONS)

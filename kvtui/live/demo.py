@@ -95,6 +95,7 @@ class DemoRequests:
     """The requests of the simulated server as they come: of it, lengths are known at once."""
 
     name = NAME
+    left_out = 0
 
     def __init__(self, workload: Workload, starts: Sequence[float], clock: Callable[[], float]) -> None:
         self.unit = workload.unit

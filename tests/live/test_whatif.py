@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from kvtui.traces.workload import Workload
 from kvtui.tui.app import KvtuiApp
 from kvtui.tui.liveshow import LiveShow
 from kvtui.units import picoseconds
-from tests.cli.run import complaint, kvtui
+from tests.cli.run import KVTUI, complaint, kvtui
 from tests.live.fake import Answers, vllm_page
 from tests.live.test_screen import CONFIG, seen, text_of
 
@@ -67,7 +68,7 @@ def experiment(workload: Workload, *lanes: str, slots: int = 1600) -> Experiment
 class Given:
     """Requests that a test tells."""
 
-    name, unit, since_s = "given", UNIT, 0.0
+    name, unit, since_s, left_out = "given", UNIT, 0.0, 0
 
     def __init__(self) -> None:
         self.known: list[Known] = []
@@ -205,6 +206,20 @@ def test_one_that_is_known_too_late_comes_later() -> None:
     assert feed.told.until_ps == picoseconds(12)
 
 
+def test_what_is_wrong_with_the_requests_is_said(recording: Recording) -> None:
+    recording.row(59_000.0, prompt=None)
+    whatif = WhatIf(Tail(recording.path), lambda workload: experiment(workload))
+    assert "1 requests of trace.jsonl have no known length" in " ".join(whatif.told(0.0))
+    recording.path.unlink()
+    whatif.start()
+    until = time.monotonic() + 10
+    while not whatif.feed.problem and time.monotonic() < until:
+        time.sleep(0.02)
+    whatif.close()
+    assert "cannot be read" in next(whatif.told(5.0))
+    assert "cannot be read" in whatif.snapshots(whatif.lanes, 0)[0].notes[0]
+
+
 def test_going_back_and_on_again_gives_the_same() -> None:
     given = Given()
     whatif = WhatIf(given, lambda workload: experiment(workload, "paged", slots=800))
@@ -303,6 +318,28 @@ def test_once_as_json(server: Answers, recording: Recording) -> None:
     assert paged["kv"]["block_size"] == 32
     assert 19 < paged["behind_s"] < 40
     assert set(paged["origin"].values()) == {"simulated"}
+
+
+def test_plain_says_when_requests_stop_coming(server: Answers, recording: Recording) -> None:
+    command = [
+        *KVTUI,
+        "attach",
+        server.url,
+        "--plain",
+        "--interval",
+        "0.05",
+        "--requests",
+        str(recording.path),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        names = [process.stdout.readline().split()[1] for _ in range(3)]
+        assert names[1:] == ["contiguous", "paged"]
+        recording.path.unlink()
+        assert "cannot be read" in next(line for line in process.stderr if "--requests" in line)
+        process.terminate()
+        process.communicate()
 
 
 def test_what_lanes_need_is_said(server: Answers, recording: Recording) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from kvtui.comparison.experiment import Experiment
@@ -59,17 +60,24 @@ class WhatIf:
 
     def snapshots(self, lanes: Sequence[Any], now_ps: int) -> tuple[Snapshot, ...]:
         """Of its lanes or former states of them, beside servers as they were at `now_ps`."""
-        return tuple(lane.snapshot_at(now_ps) for lane in lanes)
+        notes = tuple(self._warnings())
+        return tuple(replace(lane.snapshot_at(now_ps), notes=notes) for lane in lanes)
 
     def told(self, behind_s: float) -> Iterator[str]:
         """Sentences on how the lanes stand, the most important first."""
-        name, left_out = self._requests.name, getattr(self._requests, "left_out", 0)
         if self.feed.problem:
             yield self.feed.problem
         if behind_s >= BEHIND_S:
             yield BEHIND.format(behind=behind_s)
+        yield from self._warnings()
+        yield GIVEN.format(name=self._requests.name)
+
+    def _warnings(self) -> Iterator[str]:
+        """Why the lanes have not quite the requests that the server has."""
+        name, left_out = self._requests.name, self._requests.left_out
+        if self.feed.problem:
+            yield self.feed.problem
         if self.feed.late:
             yield LATE.format(late=self.feed.late, name=name)
         if left_out:
             yield LEFT_OUT.format(left_out=left_out, name=name)
-        yield GIVEN.format(name=name)

@@ -45,6 +45,11 @@ class Requests(Protocol):
         """From when on they are known, by `now_s`."""
         ...
 
+    @property
+    def left_out(self) -> int:
+        """How many have no known length."""
+        ...
+
     def take(self) -> tuple[list[Known], float]:
         """Those not given before, in order, and the time before which no more are to come."""
         ...
@@ -75,7 +80,7 @@ class Tail:
         if not isinstance(began, int | float) or type(unit) is not int:
             raise ConfigError(
                 f"{self._path} does not say when it was recorded: its requests cannot be set beside a server",
-                hint=f"kvtui record --upstream URL -o {self.name} writes one that does",
+                hint="kvtui record --upstream URL -o trace.jsonl writes one that does",
             )
         self.unit = unit
         self.since_s = began + self._to_clock
