@@ -166,7 +166,7 @@ def _asking_for_usage(body: bytes, fields: Mapping[str, Any]) -> bytes:
     text = body.strip()
     if "stream_options" not in fields and text[:1] == b"{" and text[1:2] != b"\0":  # a byte a character
         return text[:-1] + b"," + json.dumps(option).encode()[1:]
-    return json.dumps(fields | option).encode()
+    return json.dumps({**fields, **option}).encode()
 
 
 def _kept(headers: Mapping[str, str]) -> list[tuple[str, str]]:
