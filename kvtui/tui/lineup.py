@@ -156,6 +156,8 @@ class Lineup:
             clock.now_ps = now_ps
         self.player.level()
         if now_ps is not None:
+            if clock.paused and self.player.lagging:
+                self.player.pause()  # which wakes lanes that have come to know more
             lanes: Sequence[Any] = self.player.lanes
             self.lanes = tuple(lane.info for lane in lanes)  # a server may have another memory by now
 

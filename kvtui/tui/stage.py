@@ -151,7 +151,7 @@ class Stage(Lineup):
                 self._marks.add(lane, frame)
             else:
                 self._marks.read(lane, self.chronicle(lane))
-        time_s = self.player.time_s
+        time_s = seconds(self._clock.now_ps) if self.live else self.player.time_s
         if self.run is Run.ENDED:
             self._known_end = time_s
             self._verdict = self._verdict or self._judged()

@@ -62,7 +62,7 @@ class Scene:
             and (self.time_s, self.run, self.speed, self.focus, self.failures, self.filming)
             == (other.time_s, other.run, other.speed, other.focus, other.failures, other.filming)
             and self.inspected is other.inspected
-            and self.listing == other.listing
+            and (self.listing, self.told) == (other.listing, other.told)
         )
 
     def ahead(self, lane: int) -> bool:
