@@ -19,19 +19,20 @@ from kvtui.tui.listing import Listed
 from kvtui.tui.rows import Rows
 from kvtui.tui.scrubbing import Scrubbing
 from kvtui.tui.stage import Stage
-from kvtui.tui.view.canvas import Canvas, Line, Rect, cut, cut_wrap, wrap
+from kvtui.tui.view.canvas import Line, Rect, cut, cut_wrap, wrap
 from kvtui.tui.view.captions import Room, told_lines
 from kvtui.tui.view.footer import Spot, footer_line
 from kvtui.tui.view.formats import speed_wanted
 from kvtui.tui.view.header import header_line
-from kvtui.tui.view.ink import BAD, BOLD, T2, WARN
+from kvtui.tui.view.ink import BAD, T2, WARN
 from kvtui.tui.view.inspector import sentence
 from kvtui.tui.view.keys import BACKWARDS, hints, inspector_hints, keys_for
-from kvtui.tui.view.layout import MIN_HEIGHT, MIN_WIDTH, Plan, plan_for
+from kvtui.tui.view.layout import Plan, plan_for
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.situation import Narrator
 from kvtui.tui.view.timeline import time_at, timeline_line
+from kvtui.tui.view.toosmall import too_small
 from kvtui.tui.zooming import Zooming
 
 TEXT_EVERY_S: Final = 0.25  # figures change no faster than they can be read
@@ -104,7 +105,7 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         self.board.arrange(plan, panel if plan is not None else "", scene)
         place(self._small, Rect(0, 0, width, height) if plan is None else None)
         if plan is None:
-            self._small.show(_too_small(width, height, len(self.stage.lanes)))
+            self._small.show(too_small(width, height, len(self.stage.lanes)))
         else:
             self.paint()
 
@@ -162,8 +163,14 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         if scene.inspected is not None:
             entries = inspector_hints(scene.run, blocks=bool(scene.inspected.mine.blocks))
         else:
-            live = self.stage.live
-            entries = hints(run=scene.run, next_panel=following, blocks=self.stage.blocks, live=live)
+            stage = self.stage
+            entries = hints(
+                run=scene.run,
+                next_panel=following,
+                blocks=stage.blocks,
+                live=stage.live,
+                fixed=stage.recorded,
+            )
         line, self._spots = footer_line(entries, width=plan.width, margin=plan.margin)
         if self._message[0] and not self.board.caption.display:
             room = plan.width - 2 * plan.margin
@@ -372,18 +379,3 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         if plan is None or not plan.cycle:
             return None
         return plan.cycle[(self._panel + 1) % len(plan.cycle)] or "close"
-
-
-def _too_small(width: int, height: int, lanes: int) -> list[Line]:
-    """The one message of a terminal without room."""
-    tall = max(MIN_HEIGHT, 6 * lanes + 4)
-    text = [
-        (f"kvtui needs {MIN_WIDTH} x {tall} cells.", BOLD),
-        (f"This window has {width} x {height}.", T2),
-        ("Make it larger, or q to leave.", T2),
-    ]
-    canvas = Canvas(max(1, width), max(1, height))
-    top = max(0, (height - len(text)) // 2)
-    for row, (words, ink) in enumerate(text):
-        canvas.put(max(0, (width - len(words)) // 2), top + row, cut(words, width), ink)
-    return list(canvas.lines())

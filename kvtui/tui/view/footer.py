@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvtui.tui.view.canvas import Canvas, Line
 from kvtui.tui.view.ink import BOLD, T3
-from kvtui.tui.view.keys import Hint, fitting
+from kvtui.tui.view.keys import Hint, fitting, length
 
 Spot = tuple[int, int, str]  # first column, column behind, action
 
@@ -12,11 +12,15 @@ Spot = tuple[int, int, str]  # first column, column behind, action
 def footer_line(entries: list[Hint], *, width: int, margin: int) -> tuple[Line, list[Spot]]:
     """The row, and where a click means which action."""
     canvas = Canvas(width, 1)
-    gap = 3 if width > 80 else 2
+    room = width - 2 * margin
+    gap = 3 if length(entries, 3) <= room else 2
     x, spots = margin, []
-    for hint in fitting(entries, width - 2 * margin, gap=gap):
+    for hint in fitting(entries, room, gap=gap):
         start = x
-        x = canvas.put(x, 0, hint.key, BOLD)
+        for part in hint.parts:
+            spots.append((x, x + len(part.key), part.action))
+            x += len(part.key) + 1
+        x = canvas.put(start, 0, hint.key, BOLD)
         x = canvas.put(x + 1, 0, hint.word, T3)
         if hint.action:
             spots.append((start, x, hint.action))

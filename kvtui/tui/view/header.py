@@ -23,10 +23,20 @@ def header_line(scene: Scene, *, width: int, margin: int) -> Line:
         right = canvas.put_right(right, 0, "● rec", BAD.on("well")) - 2
     if scene.run is not Run.RUNNING:
         right = canvas.put_right(right, 0, f" {scene.run.value.upper()} ", PILL)
-    elif x + _least(scene.heading) + text_width(scene.speed) + 4 < right:
-        right = canvas.put_right(right, 0, f"▶ {scene.speed}", T2.on("well"))
+    elif x + _least(scene.heading) + text_width(scene.speed) + 6 < right:
+        right = _speed(canvas, right, scene.speed)
     canvas.put(x, 0, _subject(scene.heading, right - 2 - x), T3.on("well"))
     return canvas.lines()[0]
+
+
+def _speed(canvas: Canvas, right: int, speed: str) -> int:
+    """The speed between the keys that change it, where any do."""
+    key = BOLD.on("well")
+    keyed = speed != "live"
+    x = canvas.put_right(right, 0, "]", key) if keyed else right
+    x = canvas.put_right(x, 0, speed, T2.on("well"))
+    x = canvas.put_right(x, 0, "[", key) if keyed else x
+    return canvas.put_right(x, 0, "▶ ", T2.on("well"))
 
 
 def _subject(heading: Heading, room: int) -> str:

@@ -87,11 +87,15 @@ MORE_LANES: Final = (
 
 
 class Hint(NamedTuple):
-    """An entry of the footer: the key, what it does now, and the action for the mouse."""
+    """An entry of the footer: the key, what it does now, and the action for the mouse. Where not all have
+    room, the `short` word is taken, and those of one `group` stand together as `parts` of one entry."""
 
     key: str
     word: str
     action: str
+    short: str = ""
+    group: str = ""
+    parts: tuple[Hint, ...] = ()
 
 
 def keys_for(lanes: int) -> tuple[Key, ...]:
@@ -102,55 +106,79 @@ def keys_for(lanes: int) -> tuple[Key, ...]:
     return (*table[:at], *more, *table[at:])
 
 
-def hints(*, run: Run, next_panel: str | None, blocks: bool, live: bool = False) -> list[Hint]:
+def hints(*, run: Run, next_panel: str | None, blocks: bool, live: bool, fixed: bool) -> list[Hint]:
     """Footer of the main screen, in reading order; `blocks`: whether a block size can be changed, `live`:
-    whether it is a real server, in which nothing can."""
-    entries = _hints(run=run, next_panel=next_panel, blocks=blocks)
-    return [hint for hint in entries if not (live and hint.key in _NOT_LIVE)]
-
-
-def _hints(*, run: Run, next_panel: str | None, blocks: bool) -> list[Hint]:
-    speed = [Hint("[ ]", "speed", "faster")]
+    whether it is a real server, `fixed`: whether no lane can be changed."""
+    first = _first(run)
     panel = [Hint("tab", next_panel, "next_panel")] if next_panel is not None else []
-    lanes = [Hint("m", "manager", "manager"), *([Hint("b", "block size", "block_size")] if blocks else [])]
-    ends = [
-        Hint("/", "filter", "filter"),
-        Hint("s", "screenshot", "app.screenshot"),
-        Hint("e", "export", "export"),
-        Hint("ctrl+p", "everything", "app.command_palette"),
-        Hint("?", "help", "help"),
-        Hint("q", "quit", "app.quit"),
+    look = [Hint("i", "inspect", "inspect"), Hint("z", "zoom", "zoom")]
+    again = [] if run is Run.ENDED else [Hint("[ ]", "speed", "faster"), Hint("r", "restart", "restart")]
+    summary = [] if run is Run.ENDED else [Hint("S", "summary", "summary")]
+    entries = [*first, *panel, *_travel(run), *again, *look, *_lanes(blocks=blocks), *summary, *_ENDS]
+    return [
+        hint
+        for hint in entries
+        if not (live and hint.key in _NOT_LIVE) and not (fixed and hint.group == "lane")
     ]
-    summary, again = Hint("S", "summary", "summary"), Hint("r", "run again", "restart")
-    travel = Hint(":", "go to", "go_to")
-    if run is Run.ENDED:
-        return [summary, again, travel, *panel, *lanes, *ends]
-    if run is Run.PAUSED:
-        first = [
-            Hint("space", "run", "toggle_pause"),
-            Hint("→", "step", "step"),
-            Hint("←", "back", "back"),
-            Hint("n", "next event", "next_event"),
-            travel,
-        ]
-    else:
-        stop = "stop the search" if run is Run.SEARCHING else "pause"
-        first = [Hint("space", stop, "toggle_pause")]
-    return [*first, *speed, *panel, Hint("r", "restart", "restart"), *lanes, summary, *ends]
+
+
+def _first(run: Run) -> list[Hint]:
+    """What matters most just now."""
+    match run:
+        case Run.ENDED:
+            return [Hint("S", "summary", "summary"), Hint("r", "run again", "restart")]
+        case Run.PAUSED:
+            return [Hint("space", "run", "toggle_pause"), *_STEPS]
+        case Run.SEARCHING:
+            return [Hint("space", "stop the search", "toggle_pause", "stop")]
+        case Run.RUNNING:
+            return [Hint("space", "pause", "toggle_pause")]
+
+
+def _travel(run: Run) -> list[Hint]:
+    """Ways through time, where it stands still."""
+    event = [Hint("n", "next event", "next_event")] if run is Run.PAUSED else []
+    return [*event, Hint(":", "go to", "go_to")] if run in (Run.PAUSED, Run.ENDED) else []
+
+
+def _lanes(*, blocks: bool) -> list[Hint]:
+    """What changes lanes."""
+    return [
+        Hint("m", "manager", "manager", group="lane"),
+        *([Hint("b", "block size", "block_size", group="lane")] if blocks else []),
+        Hint("a", "add lane", "add_lane", group="lane"),
+        Hint("f", "fork", "branch", group="lane"),
+        Hint("o", "settings", "settings", group="lane"),
+    ]
+
+
+_STEPS: Final = (
+    Hint("→", "step", "step", group="step"),
+    Hint("←", "back", "back", group="step"),
+)
+_HELP: Final = Hint("?", "help", "help", "keys")
+_ENDS: Final = (
+    Hint("/", "filter", "filter"),
+    Hint("s", "screenshot", "app.screenshot"),
+    Hint("e", "export", "export"),
+    Hint("ctrl+p", "everything", "app.command_palette"),
+    _HELP,
+    Hint("q", "quit", "app.quit"),
+)
 
 
 def inspector_hints(run: Run, *, blocks: bool) -> list[Hint]:
     """Footer while a request is inspected; `blocks`: whether it holds any."""
     moving = run in (Run.RUNNING, Run.SEARCHING)
-    steps = [] if moving else [Hint("→", "step", "step"), Hint("←", "back", "back")]
     return [
         Hint("esc", "close", "close"),
-        Hint("↓ ↑", "next request", "next_request(1)"),
-        *([Hint("b", "next block", "next_block(1)")] if blocks else []),
-        Hint("tab", "blocks, life", "next_panel"),
-        *steps,
+        Hint("↓ ↑", "next request", "next_request(1)", "next"),
+        *([Hint("b", "next block", "next_block(1)", "block")] if blocks else []),
+        Hint("tab", "blocks, life", "next_panel", "life"),
+        Hint("z", "zoom", "zoom"),
+        *([] if moving else _STEPS),
         Hint("space", "pause" if moving else "run", "toggle_pause"),
-        Hint("?", "help", "help"),
+        _HELP,
         Hint("q", "quit", "app.quit"),
     ]
 
@@ -175,21 +203,37 @@ SETTINGS_HINTS: Final = (
     Hint("enter", "run with it", "apply"),
 )
 
-_NOT_LIVE: Final = ("[ ]", "r", "m", "b", "S", "n")
-# What goes first when the footer gets narrow.
-_DROPPED: Final = ("e", "s", "/", "ctrl+p", "b", "m", ":", "n", "S", "r", "[ ]", "tab", "←", "→")
+_NOT_LIVE: Final = ("[ ]", "r", "S", "n")
+# What gives way first where the footer gets narrow: keys are left out, groups put together.
+_SHORTER: Final = (
+    *("ctrl+p", "s", "/", "z", ":", "n", "r", "lane", "S", "step", "[ ]"),
+    *("e", "b", "i", "m b a f o", "m a f o", "tab", "←", "→"),
+)
 
 
 def fitting(entries: list[Hint], width: int, *, gap: int) -> list[Hint]:
-    """The hints that fit in `width` cells; the least needed are left out, the last key of all is kept."""
-    kept = list(entries)
-    for key in _DROPPED:
-        if _length(kept, gap) <= width:
+    """The hints that fit in `width` cells. Where not all do, words are short and the least needed hints give
+    way; the first two and the last are kept."""
+    if length(entries, gap) <= width:
+        return entries
+    kept = [hint._replace(word=hint.short or hint.word) for hint in entries]
+    for name in _SHORTER:
+        if length(kept, gap) <= width:
             break
-        if len(kept) > 2 and kept[0].key != key:
-            kept = [hint for hint in kept if hint.key != key]
+        if any(hint.group == name for hint in kept):
+            kept = _together(kept, name)
+        else:
+            kept = [hint for at, hint in enumerate(kept) if hint.key != name or at < 2]
     return kept
 
 
-def _length(entries: list[Hint], gap: int) -> int:
+def _together(entries: list[Hint], group: str) -> list[Hint]:
+    """The same with one entry for all of a group."""
+    parts = tuple(hint for hint in entries if hint.group == group)
+    one = Hint(" ".join(hint.key for hint in parts), group, "", parts=parts)
+    return [one if hint is parts[0] else hint for hint in entries if hint not in parts[1:]]
+
+
+def length(entries: list[Hint], gap: int) -> int:
+    """Cells that they take, with `gap` blanks between them."""
     return sum(len(hint.key) + 1 + len(hint.word) for hint in entries) + gap * (len(entries) - 1)

@@ -21,7 +21,7 @@ def test_details_drop_from_the_right() -> None:
     assert text(200).startswith(f"{wide} · 2,500 blocks of 16 tokens · seed 7   ")
     assert text(120).startswith(f"{wide}   ")
     assert text(74).startswith("  kvtui   chat · Llama-3.1-8B bf16 · A10G sim   ")
-    assert text(60, 1) == " kvtui   chat · Llama-3.1-8B · A10G sim     ▶ 4.0x  01:14.0 "
+    assert text(60, 1) == " kvtui   chat · Llama-3.1-8B · A10G sim   ▶ [4.0x]  01:14.0 "
 
 
 @pytest.mark.parametrize("width", [60, 61, 70, 80, 100, 120, 200])
@@ -38,7 +38,7 @@ def test_it_always_says_that_the_numbers_are_simulated(width: int, name: str, ru
 
 def test_a_long_name_is_cut_and_not_the_rest() -> None:
     line = text(60, 1, heading=replace(HEADING, trace="azure2023_conv_rows0000-1499.csv"))
-    assert line == " kvtui   azure2023_conv_rows0000-14… · sim  ▶ 4.0x  01:14.0 "
+    assert line == " kvtui   azure2023_conv_rows0000-… · sim  ▶ [4.0x]  01:14.0 "
 
 
 def test_a_pool_without_hardware() -> None:

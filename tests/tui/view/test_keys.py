@@ -1,26 +1,41 @@
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 import pytest
 
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.footer import footer_line
-from kvtui.tui.view.keys import hints, keys_for
+from kvtui.tui.view.keys import Hint, hints, inspector_hints, keys_for
 from kvtui.tui.view.scene import Run
 
 
-def text(width: int, run: Run, *, panel: str | None = "waiting", blocks: bool = True) -> str:
-    entries = hints(run=run, next_panel=panel, blocks=blocks)
-    return plain(footer_line(entries, width=width, margin=1)[0]).strip()
+def entries(run: Run, *, panel: str | None = "waiting", **changes: bool) -> list[Hint]:
+    return hints(run=run, next_panel=panel, **({"blocks": True, "live": False, "fixed": False} | changes))
+
+
+def text(width: int, run: Run, **changes: object) -> str:
+    return plain(footer_line(entries(run, **changes), width=width, margin=1)[0]).strip()
 
 
 def test_the_word_is_what_the_key_does_now() -> None:
-    assert text(60, Run.RUNNING) == "space pause  [ ] speed  tab waiting  ? help  q quit"
-    assert text(60, Run.PAUSED) == "space run  → step  ← back  tab waiting  ? help  q quit"
-    assert text(60, Run.ENDED) == "S summary  r run again  tab waiting  ? help  q quit"
+    assert text(60, Run.RUNNING) == "space pause  tab waiting  m b a f o lane  ? keys  q quit"
+    assert text(60, Run.PAUSED) == "space run  → ← step  tab waiting  ? keys  q quit"
+    assert text(60, Run.ENDED) == "S summary  r run again  tab waiting  ? keys  q quit"
+
+
+@pytest.mark.parametrize("run", list(Run))
+@pytest.mark.parametrize("width", [80, 100, 120, 160, 200])
+def test_what_changes_and_explains_lanes_is_named_at_every_usual_size(run: Run, width: int) -> None:
+    line = text(width, run, panel="chart")
+    assert "i inspect" in line
+    assert "m b a f o lane" in line or "m manager  b block size  a add lane  f fork  o settings" in line
+    assert "e export" in line or (width == 80 and run in (Run.PAUSED, Run.ENDED))
 
 
 def test_wide_terminals_are_told_more() -> None:
-    line = text(200, Run.PAUSED)
+    line = text(260, Run.PAUSED)
     for word in (
         "← back",
         "n next event",
@@ -30,6 +45,8 @@ def test_wide_terminals_are_told_more() -> None:
         "ctrl+p everything",
         "restart",
         "summary",
+        "z zoom",
+        "? help",
     ):
         assert word in line
 
@@ -37,19 +54,44 @@ def test_wide_terminals_are_told_more() -> None:
 def test_keys_that_do_nothing_are_not_shown() -> None:
     assert "tab" not in text(200, Run.RUNNING, panel=None)
     assert "block size" not in text(200, Run.RUNNING, blocks=False)
+    assert "m a f o lane" in text(80, Run.RUNNING, blocks=False)
     assert "step" not in text(200, Run.RUNNING)
+    recorded = text(260, Run.RUNNING, fixed=True)
+    assert not [word for word in ("manager", "lane", "fork", "settings") if word in recorded]
+    assert "speed" not in text(260, Run.RUNNING, live=True)
 
 
-@pytest.mark.parametrize("width", range(60, 201, 7))
+@pytest.mark.parametrize("width", range(60, 261, 7))
 @pytest.mark.parametrize("run", list(Run))
 def test_the_footer_always_fits_and_always_tells_how_to_leave(width: int, run: Run) -> None:
     line = text(width, run)
     assert len(line) <= width - 2
-    assert line.endswith("? help  q quit") or line.endswith("? help   q quit")
+    assert re.search(r"\? (help|keys)  +q quit$", line)
+
+
+@pytest.mark.parametrize("width", range(60, 161, 10))
+@pytest.mark.parametrize("blocks", [True, False])
+def test_the_footer_of_the_inspector_fits_too(width: int, blocks: bool) -> None:
+    shown = inspector_hints(Run.PAUSED, blocks=blocks)
+    line = plain(footer_line(shown, width=width, margin=1)[0]).strip()
+    assert len(line) <= width - 2
+    assert line.startswith("esc close  ")
+    if width >= 80:
+        assert ("  b block" in line or "  b next block" in line) == blocks
+        assert "life" in line
+
+
+def test_a_click_on_one_of_several_keys_means_that_one() -> None:
+    line, spots = footer_line(entries(Run.PAUSED), width=80, margin=1)
+    shown = plain(line)
+    actions = {shown[start:end]: action for start, end, action in spots}
+    keys = {"m": "manager", "b": "block_size", "a": "add_lane", "f": "branch", "o": "settings"}
+    assert actions.items() >= (keys | {"→": "step", "←": "back"}).items()
+    assert all(end <= start for (_, end, _), (start, _, _) in pairwise(spots))
 
 
 def test_a_click_on_a_word_means_its_key() -> None:
-    line, spots = footer_line(hints(run=Run.RUNNING, next_panel=None, blocks=True), width=120, margin=2)
+    line, spots = footer_line(entries(Run.RUNNING, panel=None), width=120, margin=2)
     start, end, action = spots[0]
     assert (plain(line)[start:end], action) == ("space pause", "toggle_pause")
     assert spots[-1][2] == "app.quit"
