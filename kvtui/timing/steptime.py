@@ -113,7 +113,8 @@ def read(path: str) -> tuple[list[Row], dict[str, int]]:
     try:
         text = Path(path).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise TraceError(f"cannot be read: {error}", path=path) from None
+        why = getattr(error, "strerror", None) or error
+        raise TraceError(f"cannot be read: {why}", path=path) from None
     try:
         return _rows(text, path)
     except csv.Error as error:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from kvtui import cli
-from tests.cli.run import complaint, kvtui
+from tests.cli.run import KVTUI, complaint, kvtui
 
 TRACE = "prompt_tokens,output_tokens\n" + "10,5\n" * 8
 ROW = {"id": "a", "arrival_step": 0, "prompt_tokens": 4, "output_tokens": 2}
@@ -72,3 +73,15 @@ def test_a_recording_is_never_replaced_by_what_is_made_of_it(tmp_path: Path) -> 
     old.write_text("mine")
     complaint("replay", f"{recording}", "--headless", "--export", f"{page}", "--export", f"{old}")
     assert (recording.read_bytes(), page.exists(), old.read_text()) == (before, False, "mine")
+
+
+def test_a_recording_for_which_there_is_no_room_is_no_success(tmp_path: Path) -> None:
+    little = ["bash", "-c", 'ulimit -f 8; exec "$@"', "bash", *KVTUI]  # as if the disk were full
+    done = subprocess.run(
+        [*little, "chat", "--limit", "40", "--headless", "--record", f"{tmp_path / 'run.kvtui'}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "running at once" in done.stdout) == (2, True)
+    assert "kvtui: the recording ends early: " in done.stderr
