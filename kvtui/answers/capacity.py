@@ -11,7 +11,7 @@ from kvtui.errors import ConfigError
 from kvtui.hardware import money, serverlog
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.hardware.kvtypes import element_bytes, kv_type, token_bytes
-from kvtui.hardware.sizing import BatchLimits, Pool, batch_limits, default_utilization, pool
+from kvtui.hardware.sizing import BatchLimits, Pool, batch_limits, default_utilization, drafter_bytes, pool
 from kvtui.serving.rules import NEWEST
 from kvtui.timing.coefficients import DEFAULT_ENGINE
 from kvtui.timing.coefficients import engine as profile
@@ -41,6 +41,7 @@ class Question:
     engine: str = DEFAULT_ENGINE
     log: serverlog.ServerLog | None = None
     price: float | None = None
+    drafter: ModelSpec | None = None
 
     @property
     def limits(self) -> BatchLimits:
@@ -65,6 +66,7 @@ class Question:
             kv_dtype=self.kv_dtype,
             limits=self.limits,
             vllm=self.vllm,
+            drafter=self.drafter,
         )
 
 
@@ -73,6 +75,7 @@ def capacity(
 ) -> dict[str, Any]:
     """The report, schema 1: keys are added, never renamed. `trace` names lengths of one, as tokens."""
     each = token_bytes(asked.model, asked.kv_dtype, tp=asked.tp)
+    each += drafter_bytes(asked.drafter, asked.kv_dtype, tp=asked.tp)
     size = (asked.log and asked.log.block_size) or asked.block_size
     estimated = None if asked.log else asked.pool()
     if asked.log:
@@ -97,8 +100,10 @@ def capacity(
         "kv": {
             "dtype": kv_type(asked.kv_dtype),
             "bytes_per_token": each,
-            "bytes_per_token_beyond_window": token_bytes(
-                asked.model, asked.kv_dtype, tp=asked.tp, beyond_window=True
+            "bytes_per_token_beyond_window": sum(
+                token_bytes(model, asked.kv_dtype, tp=asked.tp, beyond_window=True)
+                for model in (asked.model, asked.drafter)
+                if model is not None
             ),
             "block_size": size,
             "bytes_per_block": size * each,

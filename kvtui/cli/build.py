@@ -90,11 +90,16 @@ def _slots(experiment: Experiment, options: dict[str, Any]) -> int | None:
 def _drafting(options: dict[str, Any]) -> dict[str, Any]:
     """Speculative decoding as asked for; what was not said is as `Rules` has it."""
     method, tokens, acceptance = (options[name] for name in ("spec_method", "spec_tokens", "acceptance"))
-    if method is None and tokens is None:
+    drafter = options["spec_model"]
+    if method == "ngram" and drafter is not None:
+        raise ConfigError(f"--spec-model {drafter}: looking up n-grams needs no model", hint="leave it out")
+    if method is None and tokens is None and drafter is None:
         if acceptance is not None:
             raise ConfigError(f"--acceptance {acceptance}: nothing drafts", hint="--spec-tokens 3")
         return {}
-    said = {"spec_method": method or DEFAULT_DRAFTER}
+    said: dict[str, Any] = {"spec_method": method or DEFAULT_DRAFTER}
+    if drafter is not None:
+        said["drafter"] = model_named(drafter)
     if tokens is not None:
         said["num_speculative_tokens"] = tokens
     if acceptance is not None:

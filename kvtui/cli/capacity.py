@@ -36,6 +36,7 @@ GIB = 2**30
 @click.option("--max-num-batched-tokens", type=click.IntRange(1), metavar="N", help="Token budget of a step.")
 @click.option("--vllm", metavar="RELEASE", help="Defaults of this release (the newest).")
 @click.option("--engine", default="vllm", show_default=True, metavar="NAME", help="Whose step times.")
+@click.option("--spec-model", metavar="ID", help="A drafter, as --model: it takes memory too.")
 @click.option("--from-log", metavar="FILE", help="Take the pool from this server's log.")
 @click.option("--length", "lengths", multiple=True, type=click.IntRange(1), help="Tokens of a request.")
 @click.option("--price", type=Positive(most=1e6, zero=True), metavar="USD", help="Of one GPU for an hour.")
@@ -77,6 +78,7 @@ def question_of(options: dict[str, Any]) -> Any:
         engine=options["engine"],
         log=serverlog.read(options["from_log"]) if options["from_log"] else None,
         price=options["price"],
+        drafter=model_named(options["spec_model"]) if options["spec_model"] else None,
     )
 
 

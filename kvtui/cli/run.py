@@ -120,6 +120,7 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     metavar="K",
     help="Drafts a step (3); by a draft model where no method is named.",
 )
+@click.option("--spec-model", metavar="ID", help="Who drafts: its memory is taken off the pool.")
 @click.option("--acceptance", metavar="X[,X...]", help="Drafts that are right, by position (0.7).")
 @click.option(
     "--vllm", metavar="RELEASE", help="Rules of this vLLM release: 0.12, 0.16, 0.20, 0.24, 0.28, 0.32, 0.33."

@@ -12,7 +12,14 @@ from kvtui.errors import ConfigError
 from kvtui.frames.frame import LaneInfo
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.hardware.kvtypes import element_bytes, token_bytes
-from kvtui.hardware.sizing import BatchLimits, batch_limits, check_given, default_utilization, pool
+from kvtui.hardware.sizing import (
+    BatchLimits,
+    batch_limits,
+    check_given,
+    default_utilization,
+    drafter_bytes,
+    pool,
+)
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.memory.states import STATES
 from kvtui.serving.engine import Engine
@@ -54,6 +61,7 @@ class Experiment:
     spec_method: str | None = None  # who drafts, see `Speculation`
     num_speculative_tokens: int = 3
     acceptance: tuple[float, ...] = (0.7,)  # see `AcceptanceRate`
+    drafter: ModelSpec | None = None  # who drafts, where it is known
     vllm: str = NEWEST  # whose rules
     until_s: float | None = None
     seed: int | None = None  # of a bundled workload
@@ -78,6 +86,12 @@ class Experiment:
             raise ConfigError(
                 f"{self.model.label} has {self.model.heads} heads: {self.tp} GPUs cannot share them evenly",
                 hint="take a number of GPUs that divides them",
+            )
+        if self._drafts is not None and layers_of(self.model, self.tp):
+            raise ConfigError(
+                f"{self.model.label} has layers of several kinds: how a drafter's share blocks with them is "
+                "not known",
+                hint="leave --spec-model out: the pool is then an upper bound",
             )
         if self.slots is not None or self.workload.slots is not None:
             most = max(self.pool_slots(spec) // spec.block_size for spec in self.lanes)
@@ -111,6 +125,7 @@ class Experiment:
             kv_dtype=spec.kv_dtype,
             limits=self.limits,
             vllm=self.vllm,
+            drafter=self._drafts,
         )
         left = sum(term.bytes for term in sized.terms)
         return (left // (spec.block_size * self._slot_bytes(spec)) - 1) * spec.block_size
@@ -237,6 +252,8 @@ class Experiment:
             said.append(f"blocks of {size:,} tokens: vLLM takes so large ones that one holds a state")
             if not all(map(self._layers, self.lanes)):
                 said.append("states of layers without K and V take memory in paged lanes only")
+        if self._drafts is not None:
+            said.append(f"{self._drafts.label} drafts: its K and V lie in the same blocks")
         if self.drafter_left_out:
             said.append(
                 f"memory of the drafter ({self.spec_method}: its weights, K and V of its layers) is not "
@@ -245,11 +262,16 @@ class Experiment:
         return tuple(said)
 
     @property
+    def _drafts(self) -> ModelSpec | None:
+        """Whose memory a drafter takes."""
+        return self.drafter if self.spec_method is not None else None
+
+    @property
     def drafter_left_out(self) -> bool:
         """Whether the pool is an upper bound because a drafter takes some of the memory it was sized from.
         Looking up n-grams takes none."""
         sized = self.slots is None and self.workload.slots is None
-        return sized and self.spec_method not in (None, "ngram")
+        return sized and self.spec_method not in (None, "ngram") and self.drafter is None
 
     # ---- lanes
 
@@ -294,7 +316,8 @@ class Experiment:
     def _slot_bytes(self, spec: LaneSpec) -> int:
         """Bytes of a slot on one GPU: of a token, or of what one group of layers stores of it."""
         part, whole = slot_share(self.model, self.tp) if spec.manager == "paged" else (1, 1)
-        return token_bytes(self.model, spec.kv_dtype, tp=self.tp) * part // whole
+        drafts = drafter_bytes(self._drafts, spec.kv_dtype, tp=self.tp)
+        return token_bytes(self.model, spec.kv_dtype, tp=self.tp) * part // whole + drafts
 
     def _taken_bytes(self, spec: LaneSpec) -> int:
         """Bytes that a slot takes where the lane runs: a device may hold some of the layers only."""

@@ -104,9 +104,11 @@ def pool(
     kv_dtype: str = "auto",
     limits: BatchLimits | None = None,
     vllm: str = NEWEST,
+    drafter: ModelSpec | None = None,
 ) -> Pool:
     """KV pool of one of `tp` GPUs that share `model` stored as `dtype` (default: as published), KV as
     `kv_dtype`, by what a vLLM release takes off; `utilization` is that release's own unless it is given.
+    A `drafter` is shared by the same GPUs: its weights lie beside, its K and V in the same blocks.
 
     Raises DoesNotFit with the shortfall when not even one usable block is left, ConfigError for an option
     that makes no sense.
@@ -114,15 +116,22 @@ def pool(
     if utilization is None:
         utilization = default_utilization(vllm)
     _check(block_size=block_size, utilization=utilization, tp=tp)
-    block_bytes = block_size * token_bytes(model, kv_dtype, tp=tp)
+    block_bytes = block_size * (token_bytes(model, kv_dtype, tp=tp) + drafter_bytes(drafter, kv_dtype, tp=tp))
     if not block_bytes:
         raise ConfigError(f"no layer of {model.label} keeps K and V")
     terms = _terms(model, gpu, utilization, tp, dtype, limits or batch_limits(gpu), _counts_graphs(vllm))
+    if drafter is not None:
+        terms = (*terms, Term("weights of the drafter", -drafter.weight_bytes() // tp, drafter.label))
     left = sum(term.bytes for term in terms)
     blocks = left // block_bytes - 1
     if blocks < 1:
         raise _does_not_fit(model, gpu, tp, terms, 2 * block_bytes - left)
     return Pool(blocks, block_size, block_bytes, terms, _left_out(model))
+
+
+def drafter_bytes(drafter: ModelSpec | None, kv_dtype: str = "auto", *, tp: int = 1) -> int:
+    """Bytes of K and V of one token that a drafter stores on one of `tp` GPUs; 0 without one."""
+    return 0 if drafter is None else token_bytes(drafter, kv_dtype, tp=tp)
 
 
 def check_given(blocks: int, pool_from: str) -> None:

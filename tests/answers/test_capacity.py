@@ -53,6 +53,23 @@ def test_what_fits_at_given_lengths() -> None:
     assert few["output_tokens_per_s"] == pytest.approx(50 / few["tpot_s"], rel=1e-3)
 
 
+def test_a_drafter_takes_its_weights_and_a_part_of_every_block() -> None:
+    drafter = model("llama-3.2-1b")
+    alone, beside = (capacity(Question(LLAMA, H100, drafter=who)) for who in (None, drafter))
+    each = beside["kv"]["bytes_per_token"]
+    assert each == LLAMA.kv_bytes_per_token() + drafter.kv_bytes_per_token()
+    taken = {term["name"]: term["bytes"] for term in beside["pool"]["terms"]}
+    assert taken["weights of the drafter"] == -drafter.weight_bytes()
+    left = sum(term["bytes"] for term in alone["pool"]["terms"]) - drafter.weight_bytes()
+    assert beside["pool"]["num_gpu_blocks"] == left // (16 * each)
+
+
+def test_gpus_share_a_drafter_as_they_share_the_model() -> None:
+    drafter = model("llama-3.2-1b")
+    terms = capacity(Question(LLAMA, H100, drafter=drafter, tp=2))["pool"]["terms"]
+    assert terms[-1]["bytes"] == -drafter.weight_bytes() // 2
+
+
 def test_a_mixture_is_an_upper_bound_and_too_large_is_refused() -> None:
     assert capacity(Question(model("gpt-oss-120b"), H100))["pool"]["upper_bound"]
     with pytest.raises(DoesNotFit, match="GiB more than"):

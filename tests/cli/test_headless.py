@@ -183,6 +183,31 @@ def test_a_pool_that_no_drafter_shares_is_no_upper_bound(known: tuple[str, ...])
     assert not any("drafter" in text for text in config["assumed"])
 
 
+def test_a_drafter_that_is_named_has_its_memory_taken_off() -> None:
+    asked = ["burst", "--lane", "paged", "--limit", "5", "--gpu", "h100-sxm"]
+    unknown = report(*asked, "--spec-tokens", "2")
+    known = report(*asked, "--spec-tokens", "2", "--spec-model", "llama-3.2-1b")
+    assert known["config"]["speculation"]["pool_is_upper_bound"] is False
+    assert known["config"]["speculation"]["method"] == "draft_model"
+    assert "drafts: its K and V lie in the same blocks" in known["config"]["assumed"][-1]
+    told = kvtui("capacity", "--gpu", "h100-sxm", "--spec-model", "llama-3.2-1b", "--json").stdout
+    assert known["lanes"][0]["kv"]["blocks"] == json.loads(told)["pool"]["usable_blocks"]
+    assert known["lanes"][0]["kv"]["blocks"] < unknown["lanes"][0]["kv"]["blocks"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--spec-method", "ngram"), "n-grams needs no model"),
+        (("--model", "gpt-oss-20b"), "layers of several kinds"),
+    ],
+)
+def test_a_drafter_whose_memory_makes_no_sense_is_refused(asked: tuple[str, ...], said: str) -> None:
+    answer = kvtui("run", "burst", "--plain", "--limit", "2", "--spec-model", "llama-3.2-1b", *asked)
+    assert answer.returncode == 2
+    assert said in answer.stderr
+
+
 def test_a_model_with_windows_runs_by_groups_of_layers() -> None:
     asked = ["chat", "--lane", "paged", "--limit", "20", "--model", "gpt-oss-20b", "--gpu", "h100-sxm"]
     (lane,) = report(*asked)["lanes"]
