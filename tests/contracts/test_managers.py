@@ -136,15 +136,17 @@ def test_any_number_of_steps_a_call_gives_one_run(name: str, seed: int) -> None:
 @settings(max_examples=12, deadline=None)
 @given(size=st.sampled_from([1, 2, 4, 8]), prompt=st.integers(1, 100), output=st.integers(1, 100))
 def test_a_request_alone_takes_what_was_said(name: str, size: int, prompt: int, output: int) -> None:
-    """`need` is the most that it ever holds, and `can_hold` is whether that is there."""
+    """`need` is the most that it ever holds, `can_hold` is whether that is there, `fit` how often."""
     rules = Rules(MAX_LEN)
     work = Engine(workload([(0.0, prompt, output)]), rules, MANAGERS[name](size, rules), Price())
     memory, held, said = work.manager, 0, None
     while work.step():
         if said is None and work.scheduler.running:
-            said = memory.need(next(iter(work.scheduler.running.values())))
+            request = next(iter(work.scheduler.running.values()))
+            said, fits = memory.need(request), memory.fit(request)
         held = max(held, memory.blocks - memory.free_blocks)
     if prompt >= MAX_LEN:
         assert work.results.refusals
     elif said is not None:
-        assert held <= said <= memory.blocks
+        assert held <= said <= fits * said <= memory.blocks
+        assert name.startswith("contiguous") or memory.blocks < (fits + 1) * said

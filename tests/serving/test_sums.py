@@ -37,6 +37,7 @@ class Recount:
     def __init__(self, engine: Engine) -> None:
         self.sums: Counter[str] = Counter()
         self.peak = 0
+        self.chunks = self.found = 0  # parts of prompts; tokens found in blocks of the very same step
         self.seen: Counter[str] = Counter()  # what the worlds had in them
         self._since = engine.now_ps
         self._standing: dict[str, int] = {}
@@ -44,6 +45,7 @@ class Recount:
     def scheduled(self, engine: Engine, plan: Plan) -> None:
         if type(engine.scheduler) is Scheduler:
             self._compare(engine.scheduler, plan)
+            self._tally(plan, engine.manager.block_size)
         scheduler, waiting = engine.scheduler, engine.scheduler.waiting
         levels = engine.manager.levels(waiting.head() if waiting else None)
         self._standing = levels._asdict() | {
@@ -71,6 +73,13 @@ class Recount:
         assert scheduler.final == sum(r.prompt + r.output for r in running)
         self.seen += Counter(hungry=len(plan.hungry), decodes=plan.decodes, preempted=len(plan.preempted))
         self.seen["several"] += len(plan.prefill) > 1
+
+    def _tally(self, plan: Plan, size: int) -> None:
+        hits, full = dict(plan.admitted), set[int]()
+        for request, start, n in plan.prefill:
+            self.chunks += start + n < request.known
+            self.found += size * sum(block in full for block in request.table[: hits.get(request, 0) // size])
+            full |= {block for at, block in enumerate(request.table, 1) if start < at * size <= start + n}
 
     def updated(self, engine: Engine, plan: Plan) -> None:
         dt = engine.now_ps - self._since
@@ -100,6 +109,9 @@ def test_sums_are_those_of_the_steps(world: Callable[[int], Engine]) -> None:
         peak = totals.pop("peak")
         assert totals == {name: counted.sums[name] for name in totals}, f"seed {seed}"
         assert peak == counted.peak
+        if type(engine.scheduler) is Scheduler:
+            tally = engine.tally
+            assert (tally.chunks, tally.same_step_hits) == (counted.chunks, counted.found), f"seed {seed}"
 
 
 def test_the_worlds_have_what_is_counted() -> None:
