@@ -93,7 +93,7 @@ class Engine:
         self.manager = manager
         self.cost = cost
         self.scheduler = scheduler or scheduler_for(rules, manager, drafter)
-        self._meter = Meter()
+        self._meter = Meter(manager.blocks * manager.block_size)
         self.tally = Tally()
         self.observer: Observer | None = None
         self.clock: StepClock | None = None  # where times are measured and not computed

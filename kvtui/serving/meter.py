@@ -12,9 +12,10 @@ from kvtui.memory.levels import NOTHING, Bought, Levels
 
 
 class Meter:
-    """Sums of (quantity x ps) over the time the engine was stepping. `flush` brings them up to a moment."""
+    """Sums of (quantity x ps) over the time the engine was stepping, in a memory of `slots`. `flush` brings
+    them up to a moment."""
 
-    def __init__(self) -> None:
+    def __init__(self, slots: int) -> None:
         self.time = 0
         self.running = 0
         self.stored = 0  # slots with K/V, shared ones once
@@ -23,15 +24,20 @@ class Meter:
         self.twice = 0  # of shared blocks: slots counted once more for every reference beyond the first
         self.hole = 0
         self.cached = 0
-        self.free = 0
         self.blocked = 0  # time in which the next request waited for memory
         self.peak = 0  # requests running at once
+        self._slots = slots
         self._since = 0
         self._running = 0
         self._final = 0
         self._blocked = False
         self._seldom = False  # whether any of those is there that seldom are
-        self._held, self._twice, self._hole, self._cached, self._free = NOTHING
+        self._held, self._twice, self._hole, self._cached, _ = NOTHING
+
+    @property
+    def free(self) -> int:
+        """Slots that belong to nobody, cached ones included."""
+        return self._slots * self.time - self.held
 
     def flush(self, now: int) -> None:
         """Add what stood from the last change until `now`."""
@@ -43,7 +49,6 @@ class Meter:
             self.final += dt * self._final
             self.held += dt * self._held
             self.cached += dt * self._cached
-            self.free += dt * self._free
             if self._seldom:
                 self.stored -= dt * self._twice
                 self.twice += dt * self._twice
@@ -60,7 +65,7 @@ class Meter:
         self._running = running
         self._final = final
         self._blocked = blocked
-        self._held, self._twice, self._hole, self._cached, self._free = levels
+        self._held, self._twice, self._hole, self._cached, _ = levels
         self._seldom = blocked or self._twice > 0 or self._hole > 0
         if running > self.peak:
             self.peak = running
@@ -74,16 +79,14 @@ class Meter:
             return
         past = begin - self._since
         area = _area(taken, past, first, rise) * size
-        without = self._free - self._cached
+        without = self._slots - self._held - self._cached
         self._held += total
         self.held -= area
-        self._free -= total
-        self.free += area
         if bought.cached:
             self._cached -= sum(bought.cached) * size
             self.cached += _area(bought.cached, past, first, rise) * size
         elif total > without:
-            self._cached = self._free
+            self._cached = self._slots - self._held
             self.cached += area
             if without:
                 self.cached -= _area(_leading(taken, without // size), past, first, rise) * size
@@ -101,7 +104,8 @@ class Meter:
 
     def totals(self) -> dict[str, int]:
         """All sums by name."""
-        return {name: n for name, n in vars(self).items() if not name.startswith("_")}
+        sums = {name: n for name, n in vars(self).items() if not name.startswith("_")}
+        return sums | {"free": self.free}
 
 
 def _area(taken: list[int], past: int, first: int, rise: int) -> int:
