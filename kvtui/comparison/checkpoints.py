@@ -34,10 +34,10 @@ class Checkpoints:
         self._types = shared
         self._every = every
         self._budget = budget
-        self._shared: list[Any] = []  # not part of a saved state: they never change, or only grow
         self._steps: list[int] = []
         self._times: list[int] = []  # ps
-        self._states: list[bytes] = []
+        # With what is not part of a saved state: it never changes, or only grows.
+        self._states: list[tuple[bytes, list[Any]]] = []
         self.note(lane)
 
     def note(self, lane: Lane) -> None:
@@ -45,12 +45,12 @@ class Checkpoints:
         at = bisect_right(self._steps, lane.step_count)
         if at and lane.step_count < self._steps[at - 1] + self._every:
             return
-        stream = io.BytesIO()
-        _Pickler(stream, self._shared, self._types).dump(lane)
+        stream, shared = io.BytesIO(), list[Any]()
+        _Pickler(stream, shared, self._types).dump(lane)
         self._steps.insert(at, lane.step_count)
         self._times.insert(at, lane.now_ps)
-        self._states.insert(at, stream.getvalue())
-        if sum(map(len, self._states)) > self._budget and len(self._states) > 2:
+        self._states.insert(at, (stream.getvalue(), shared))
+        if sum(len(state) for state, _ in self._states) > self._budget and len(self._states) > 2:
             self._every *= 2
             for saved in (self._steps, self._times, self._states):
                 del saved[1::2]
@@ -70,8 +70,8 @@ class Checkpoints:
         return lane
 
     def _load(self, index: int) -> Lane:
-        stream = io.BytesIO(self._states[max(index, 0)])
-        lane: Lane = _Unpickler(stream, self._shared).load()
+        state, shared = self._states[max(index, 0)]
+        lane: Lane = _Unpickler(io.BytesIO(state), shared).load()
         return lane
 
 

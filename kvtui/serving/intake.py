@@ -65,15 +65,14 @@ class BlockKeys:
         self._workload = workload
         self._block_size = block_size
         self._ahead = ahead
-        shared = workload.identified
+        self._reach = workload.identified
         if not unmet:
-            shared = np.minimum(workload.shared_units * workload.unit, shared)
-        self._blocks = np.maximum(shared - ahead, 0) // block_size
+            self._reach = np.minimum(workload.shared_units * workload.unit, workload.identified)
 
     def of(self, number: int) -> list[int]:
         """Keys of request `number`, one a block; empty where it shares nothing."""
-        blocks = int(self._blocks[number])
-        if not blocks:
+        blocks = (int(self._reach[number]) - self._ahead) // self._block_size
+        if blocks <= 0:
             return []
         workload = self._workload
         at = np.arange(blocks, dtype=np.int64)

@@ -87,7 +87,7 @@ def test_to_a_time() -> None:
 
 def test_saved_states_stay_within_their_budget() -> None:
     lane, checkpoints = saved("burst", 1, every=8, budget=2 << 20)
-    sizes = [len(state) for state in checkpoints._states]
+    sizes = [len(state) for state, _ in checkpoints._states]
     assert sum(sizes) <= (2 << 20) + max(sizes)
     assert len(sizes) > 3
     same(checkpoints.at_step(700).frame(), straight("burst", 1)[700])
