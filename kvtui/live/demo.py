@@ -95,7 +95,6 @@ class DemoRequests:
     """The requests of the simulated server as they come: of it, lengths are known at once."""
 
     name = NAME
-    left_out = 0
 
     def __init__(self, workload: Workload, starts: Sequence[float], clock: Callable[[], float]) -> None:
         self.unit = workload.unit
@@ -104,6 +103,10 @@ class DemoRequests:
         self._starts = starts
         self._clock = clock
         self._given = [0, 0]  # run, rows of it
+
+    def doubts(self) -> Iterator[str]:
+        """None."""
+        return iter(())
 
     def take(self) -> tuple[list[Known], float]:
         now = self._clock()

@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from kvtui.comparison.checkpoints import Checkpoints
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.heading import Heading
 from kvtui.comparison.lanes import LaneSpec
@@ -21,7 +23,8 @@ from kvtui.live.poll import attach, now_s
 from kvtui.live.session import FAR_PS, Session
 from kvtui.live.whatif.beside import WhatIf
 from kvtui.live.whatif.feed import Feed
-from kvtui.live.whatif.tail import MARGIN_S, Known, Tail
+from kvtui.live.whatif.tail import LOST_S, MARGIN_S, Known, Tail
+from kvtui.serving.intake import BlockKeys
 from kvtui.traces import load
 from kvtui.traces.workload import Workload
 from kvtui.tui.app import KvtuiApp
@@ -68,7 +71,7 @@ def experiment(workload: Workload, *lanes: str, slots: int = 1600) -> Experiment
 class Given:
     """Requests that a test tells."""
 
-    name, unit, since_s, left_out = "given", UNIT, 0.0, 0
+    name, unit, since_s = "given", UNIT, 0.0
 
     def __init__(self) -> None:
         self.known: list[Known] = []
@@ -77,6 +80,9 @@ class Given:
     def take(self) -> tuple[list[Known], float]:
         known, self.known = self.known, []
         return known, self.until_s
+
+    def doubts(self) -> Iterator[str]:
+        return iter(())
 
 
 # ---- the trace that grows
@@ -113,7 +119,8 @@ def test_what_has_no_length_is_counted_and_left_out(recording: Recording) -> Non
     recording.row(5.0, prompt=None)
     tail = Tail(recording.path)
     known, until_s = tail.take()
-    assert (known, tail.left_out) == ([], 1)
+    assert known == []
+    assert "1 requests" in " ".join(tail.doubts())
     assert until_s > tail.since_s + 50
 
 
@@ -137,6 +144,95 @@ def test_a_trace_of_no_time_of_day_is_refused(tmp_path: Path) -> None:
         Tail(path)
     with pytest.raises(ConfigError, match="cannot be read"):
         Tail(tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"at_ms": 2, "prompt": 32, "output": 4, "ids": 7}',
+        '{"at_ms": 2, "prompt": 32, "output": 4, "ids": null}',
+        '{"at_ms": 2, "prompt": 32, "output": 4, "ids": [["a", 1]]}',
+        '{"at_ms": 2, "prompt": 32, "output": 4, "ids": [[0, 9]]}',
+        '{"at_ms": 2, "prompt": 32, "output": 4, "ids": [[0, 2]], "identified": 99}',
+        '{"at_ms": 2, "prompt": 1' + 30 * "0" + ', "output": 4}',
+        '{"at_ms": NaN, "prompt": 32, "output": 4}',
+        '{"at_ms": 1e999, "prompt": 32, "output": 4}',
+        '{"at_ms": 2, "prompt": 32',
+        "[" * 100_000,
+        "\0\xff",
+    ],
+)
+def test_a_line_that_cannot_be_read_costs_no_other(recording: Recording, line: str) -> None:
+    recording.row(1.0)
+    with recording.path.open("a") as stream:
+        stream.write(line + "\n")
+    recording.row(3.0)
+    tail = Tail(recording.path)
+    whatif = WhatIf(tail, lambda workload: experiment(workload))
+    assert len(whatif.feed.told.workload) == 2
+    assert "1 requests of trace.jsonl have no known length or cannot be read" in " ".join(tail.doubts())
+
+
+def test_another_file_in_its_place_gives_nothing(recording: Recording) -> None:
+    tail = Tail(recording.path)
+    recording.path.write_text('{"kvtui_workload": 1, "unit": 16}\n{"at_ms": 1, "prompt": 32, "output": 4}\n')
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="does not say when"):
+            tail.take()
+    Recording(recording.path, ago_s=1.0).row(2.0)
+    assert len(tail.take()[0]) == 1
+
+
+def test_a_recording_that_was_cut_off_goes_on(recording: Recording) -> None:
+    head = recording.path.read_bytes()
+    recording.row(1.0)
+    tail = Tail(recording.path)
+    assert len(tail.take()[0]) == 1
+    recording.path.write_bytes(head)
+    assert tail.take()[0] == []
+    recording.row(2.0, output=9)
+    assert [row.output for row in tail.take()[0]] == [9]
+
+
+def test_what_has_no_end_for_long_holds_nobody_back(recording: Recording) -> None:
+    clock = 0.0
+    tail = Tail(recording.path, clock=lambda: now_s() + clock)
+    recording.open(59_000.0)
+    recording.open(59_500.0)
+    recording.row(59_500.0)
+    assert tail.take()[0] == []
+    clock = LOST_S + 60.0
+    recording.open((60.0 + LOST_S) * 1000)
+    known, until_s = tail.take()
+    assert len(known) == 1
+    assert until_s == pytest.approx(now_s() + LOST_S, abs=2)
+    assert "1 requests of trace.jsonl have had no end for 10 min" in " ".join(tail.doubts())
+    recording.row(59_000.0)
+    assert len(tail.take()[0]) == 1
+    assert not any("no end" in text for text in tail.doubts())
+
+
+@pytest.mark.parametrize("off_s", [-7200.0, 7200.0])
+def test_a_clock_that_differs_is_said(recording: Recording, off_s: float) -> None:
+    tail = Tail(recording.path)
+    tail.take()
+    Recording(recording.path, ago_s=off_s).row(500.0, e2e_ms=100.0)
+    tail.take()
+    (text,) = tail.doubts()
+    assert float(text.split()[2].replace(",", "")) == pytest.approx(7200, abs=2)
+
+
+def test_who_came_long_before_is_not_counted(tmp_path: Path) -> None:
+    recording = Recording(tmp_path / "trace.jsonl", ago_s=3600.0)
+    recording.open(1.0)
+    recording.row(2.0)
+    recording.row(3.0, prompt=None)
+    recording.row(3_500_000.0)
+    tail = Tail(recording.path)
+    known, until_s = tail.take()
+    assert len(known) == 1
+    assert until_s > now_s() - 1
+    assert list(tail.doubts()) == []
 
 
 def test_lines_about_open_requests_are_none_of_a_trace(recording: Recording) -> None:
@@ -238,6 +334,22 @@ def test_going_back_and_on_again_gives_the_same() -> None:
     assert before.now_ps == lane.now_ps
     assert before.frame().counters == lane.frame().counters
     assert lane.engine.scheduler.prefix.hits > 0
+
+
+def test_what_is_kept_of_a_lane_keeps_no_list_of_requests_anew() -> None:
+    given = Given()
+    whatif = WhatIf(given, lambda workload: experiment(workload, "paged", slots=800))
+    (lane,), past = whatif.lanes, Checkpoints(whatif.lanes[0], every=1, shared=(Feed,))
+    for at in range(9):
+        given.known, given.until_s = [Known(whatif.start_s + at, 40, 9, [0, 1], 32)], whatif.start_s + at + 1
+        whatif.feed.read()
+        whatif.catch_up()
+        past.note(lane)
+    workload = whatif.feed.told.workload
+    for _, shared in past._states[1:]:
+        assert sum(isinstance(thing, Workload) for thing in shared) == 1
+        (keys,) = (thing for thing in shared if isinstance(thing, BlockKeys))
+        assert np.shares_memory(keys._reach, workload.identified)
 
 
 # ---- beside a server

@@ -12,18 +12,16 @@ from kvtui.live.report import BEHIND_S
 from kvtui.live.watch import Snapshot
 from kvtui.live.whatif.feed import Feed
 from kvtui.live.whatif.lane import FedLane
-from kvtui.live.whatif.tail import Requests
+from kvtui.live.whatif.tail import WARM_S, Requests
 from kvtui.traces.workload import Workload
 from kvtui.units import picoseconds
 
-WARM_S: Final = 600.0  # of requests before, so that lanes do not begin empty
 GIVEN: Final = "Simulated lanes get the requests of {name} when they came."
 BEHIND: Final = (
     "Simulated lanes are {behind:,.0f} s behind, where the oldest request came that still has no end; pause, "
     "and they come up to the moment that is shown."
 )
 LATE: Final = "{late:,} requests of {name} became known too late: they come later than they did."
-LEFT_OUT: Final = "{left_out:,} requests of {name} have no known length: simulated lanes are without them."
 
 
 class WhatIf:
@@ -74,10 +72,8 @@ class WhatIf:
 
     def _warnings(self) -> Iterator[str]:
         """Why the lanes have not quite the requests that the server has."""
-        name, left_out = self._requests.name, self._requests.left_out
         if self.feed.problem:
             yield self.feed.problem
         if self.feed.late:
-            yield LATE.format(late=self.feed.late, name=name)
-        if left_out:
-            yield LEFT_OUT.format(left_out=left_out, name=name)
+            yield LATE.format(late=self.feed.late, name=self._requests.name)
+        yield from self._requests.doubts()

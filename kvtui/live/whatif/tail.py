@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
+import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from kvtui.errors import ConfigError
 from kvtui.live.poll import now_s
 from kvtui.live.traffic.tracefile import BEGAN
-from kvtui.traces.formats.native import OPEN
+from kvtui.traces.formats.native import OPEN, are_runs, is_int
 
 MARGIN_S: Final = 0.25  # within which the recorder has written down that a request has come
+WARM_S: Final = 600.0  # of requests before, so that lanes do not begin empty
+LOST_S: Final = 600.0  # after which nobody waits for the end of a request: its recorder may have been killed
+AWRY_S: Final = 10.0  # and less is no sign that clocks differ
 RENAMED: Final = 1 << 31  # more than all chain ids of a recording
+FAR: Final = 1e13  # s or ms, and more is no time
+HEAD: Final = 1 << 16  # bytes of a first line, at most
+LEFT_OUT: Final = (
+    "{left_out:,} requests of {name} have no known length or cannot be read: lanes are without them."
+)
+LOST: Final = "{lost:,} requests of {name} have had no end for {minutes:.0f} min: lanes go on without them."
+AWRY: Final = (
+    "{name} is {awry:,.0f} s off the clock here: lanes get requests late or never. Start kvtui record anew."
+)
 
 
 class Known(NamedTuple):
@@ -45,9 +59,8 @@ class Requests(Protocol):
         """From when on they are known, by `now_s`."""
         ...
 
-    @property
-    def left_out(self) -> int:
-        """How many have no known length."""
+    def doubts(self) -> Iterator[str]:
+        """Sentences on requests that lanes do not get as the server gets them."""
         ...
 
     def take(self) -> tuple[list[Known], float]:
@@ -56,34 +69,37 @@ class Requests(Protocol):
 
 
 class Tail:
-    """A trace that grows. `left_out` counts requests whose length nobody knows."""
+    """A trace that grows. Who came long before it was opened is left out."""
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = now_s) -> None:
         """Raises ConfigError where it is no trace that is being recorded."""
         self.name = path.name
-        self.left_out = 0
         self._path = path
         self._clock = clock
         self._to_clock = clock() - time.time()
+        self._left_out = self._lost = 0
+        self._awry_s = 0.0
+        self._looked_s = -math.inf  # when it was last read
         self._begun = 0  # recordings in this file, one after the other
         self._open: Counter[float] = Counter()
         self._ended: list[Known] = []  # heap
         self._begin()
+        self.since_s = max(self._zero_s, clock() - WARM_S)
 
     def _begin(self) -> None:
         """From the first line on, which tells when the recording was begun."""
         with self._file() as stream:
-            self._head = stream.readline()
-            self._at = stream.tell()
-        header = _object(self._head) or {}
-        began, unit = header.get(BEGAN), header.get("unit")
-        if not isinstance(began, int | float) or type(unit) is not int:
+            head, at = stream.readline(HEAD), stream.tell()
+        header = _object(head) or {}
+        began, unit = _time(header.get(BEGAN)), header.get("unit")
+        if began is None or not is_int(unit, least=1):
             raise ConfigError(
                 f"{self._path} does not say when it was recorded: its requests cannot be set beside a server",
                 hint="kvtui record --upstream URL -o trace.jsonl writes one that does",
             )
-        self.unit = unit
-        self.since_s = began + self._to_clock
+        self._head, self._at = head, at
+        self.unit: int = unit
+        self._zero_s = began + self._to_clock
         self._open.clear()
         self._begun += 1
 
@@ -96,53 +112,87 @@ class Tail:
                 hint="start kvtui record first, in another terminal",
             ) from None
 
+    def doubts(self) -> Iterator[str]:
+        if self._awry_s:
+            yield AWRY.format(awry=self._awry_s, name=self.name)
+        if self._lost:
+            yield LOST.format(lost=self._lost, name=self.name, minutes=LOST_S / 60)
+        if self._left_out:
+            yield LEFT_OUT.format(left_out=self._left_out, name=self.name)
+
+    def _compare(self, at_s: float, now: float, *, end_s: float | None) -> None:
+        """Nothing is written before it happens, and ends not long after."""
+        awry_s = max(at_s - now, 0.0 if end_s is None else self._looked_s - end_s)
+        if awry_s > AWRY_S:
+            self._awry_s = max(self._awry_s, awry_s)
+
     def take(self) -> tuple[list[Known], float]:
-        until_s = self._clock() - MARGIN_S
-        for row in self._rows():
-            self._note(row)
-        until_s = min(until_s, *self._open) if self._open else until_s
+        now = self._clock()
+        for line in self._lines():
+            self._note(_object(line) or {}, now)
+        self._looked_s = now
+        awaited = [at_s for at_s in self._open.elements() if at_s >= now - LOST_S]
+        self._lost = self._open.total() - len(awaited)
+        until_s = min([now - MARGIN_S, *awaited])
         known = []
         while self._ended and self._ended[0].at_s < until_s:
             known.append(heapq.heappop(self._ended))
         return known, until_s
 
-    def _rows(self) -> list[Mapping[str, Any]]:
-        """What whole lines were added."""
+    def _lines(self) -> Iterator[bytes]:
+        """Whole lines that were added."""
         with self._file() as stream:
-            if stream.readline() != self._head:
+            if stream.readline(HEAD) != self._head:
                 self._begin()  # it was recorded anew, into the same file
-            stream.seek(self._at)
-            text, _, rest = stream.read().rpartition(b"\n")
-            self._at = stream.tell() - len(rest)
-        return [row for line in text.split(b"\n") if (row := _object(line)) is not None]
+            end = stream.seek(0, os.SEEK_END)
+            self._at = stream.seek(min(self._at, end))  # it may have been cut off
+            for line in stream:
+                if not line.endswith(b"\n"):
+                    return
+                self._at += len(line)
+                yield line
 
-    def _note(self, row: Mapping[str, Any]) -> None:
-        came = row.get(OPEN, row.get("at_ms"))
-        if not isinstance(came, int | float):
+    def _note(self, row: Mapping[str, Any], now: float) -> None:
+        came = _time(row.get(OPEN, row.get("at_ms")))
+        at_s = now if came is None else self._zero_s + came / 1000
+        took = _time(row.get("e2e_ms"))
+        self._compare(at_s, now, end_s=None if took is None else at_s + took / 1000)
+        if at_s < self.since_s:
             return
-        at_s = self.since_s + came / 1000
-        if OPEN in row:
+        if OPEN in row and came is not None:
             self._open[at_s] += 1
             return
-        self._open -= Counter((at_s,))
-        known = self._known(row, at_s)
+        self._open[at_s] -= 1
+        if self._open[at_s] <= 0:
+            del self._open[at_s]
+        known = None if came is None else self._known(row, at_s)
         if known is None:
-            self.left_out += 1
+            self._left_out += 1
         else:
             heapq.heappush(self._ended, known)
 
     def _known(self, row: Mapping[str, Any], at_s: float) -> Known | None:
-        prompt, output = row.get("prompt"), row.get("output")
-        if type(prompt) is not int or type(output) is not int or prompt < 1 or output < 0:
+        prompt, output, runs = row.get("prompt"), row.get("output"), row.get("ids", [])
+        if not (is_int(prompt, least=1) and is_int(output, least=0) and are_runs(runs)):
+            return None
+        reach = sum(count for _, count in runs) * self.unit
+        identified = row.get("identified", min(prompt, reach))
+        most = min(reach, prompt + output)
+        if not (is_int(identified, least=0) and reach - self.unit < identified <= most):
             return None
         first = self._begun * RENAMED  # another recording has other ids
-        ids = [first + start + at for start, count in row.get("ids", ()) for at in range(count)]
-        return Known(at_s, prompt, output, ids, row.get("identified", min(prompt, len(ids) * self.unit)))
+        ids = [first + start + at for start, count in runs for at in range(count)]
+        return Known(at_s, prompt, output, ids, identified)
+
+
+def _time(value: object) -> float | None:
+    known = isinstance(value, int | float) and abs(value) < FAR and not isinstance(value, bool)
+    return float(value) if known else None  # type: ignore[arg-type]
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

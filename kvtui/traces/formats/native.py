@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TextIO
+from typing import TextIO, TypeGuard
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class _Followed:
 
     def add(self, row: Record) -> None:
         after, wait = row.get("after"), row.get("wait_ms")
-        self._after.append(after if isinstance(after, int) and _is_int(after, least=1) else 0)
+        self._after.append(after if is_int(after, least=1) else 0)
         known = isinstance(wait, int | float) and 0 <= wait <= _MOST
         self._waits.append(round(float(wait or 0) * MS) if known else -1)
 
@@ -116,7 +116,7 @@ class _Identity:
 
     def add(self, row: Record, line: int) -> None:
         runs, identified = row.get("ids", []), row.get("identified", -1)
-        if not _are_runs(runs) or (runs and not self._unit) or not _is_int(identified, least=-1):
+        if not are_runs(runs) or (runs and not self._unit) or not is_int(identified, least=-1):
             hint = 'ids are runs [first, count] and identified is a number of tokens; the header needs "unit"'
             raise self._source.error("these ids cannot be read.", line=line, hint=hint)
         self._first += [first for first, _ in runs]
@@ -153,20 +153,22 @@ class _Identity:
         return np.repeat(np.array(self._first, np.int64) - begin, count) + np.arange(count.sum())
 
 
-def _are_runs(value: object) -> bool:
+def are_runs(value: object) -> bool:
+    """Whether these are `ids` as a row has them."""
     return isinstance(value, list) and all(
-        isinstance(run, list) and len(run) == 2 and _is_int(run[0], least=0) and _is_int(run[1], least=1)
+        isinstance(run, list) and len(run) == 2 and is_int(run[0], least=0) and is_int(run[1], least=1)
         for run in value
     )
 
 
-def _is_int(value: object, *, least: int) -> bool:
+def is_int(value: object, *, least: int) -> TypeGuard[int]:
+    """Whether it is a whole number that a row may have."""
     return type(value) is int and least <= value <= _MOST
 
 
 def _size(source: Source, header: Record, key: str) -> int | None:
     value = header.get(key)
-    if value is not None and not _is_int(value, least=1):
+    if value is not None and not is_int(value, least=1):
         raise source.error(
             f"{key} cannot be {value!r}.", line=1, hint="give a whole number of tokens, or null"
         )
