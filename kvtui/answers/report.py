@@ -19,6 +19,7 @@ from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lane import Lane
 from kvtui.frames.counters import CounterReader
 from kvtui.frames.frame import Counters, LaneInfo, Percentiles
+from kvtui.frames.slo import NO_LIMITS
 from kvtui.hardware import money
 from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.serving.explicit import ExplicitScheduler
@@ -71,7 +72,7 @@ def _config(experiment: Experiment) -> dict[str, Any]:
 
 
 def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
-    counters = CounterReader(lane.engine).read()
+    counters = CounterReader(lane.engine, experiment.slo).read()
     total, time_s = len(lane.engine.workload), seconds(lane.now_ps)
     return {
         "name": lane.info.name,
@@ -82,6 +83,7 @@ def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
         **counted(lane.info, counters, total=total, time_s=time_s, steps=lane.step_count),
         "waiting_for_memory_pct": _waiting(lane),
         "fits": _fits(experiment, lane),
+        "slo": _slo(experiment, counters),
         "cost": None if lane.spec.measured else _cost(experiment, counters),
         "expected_error": _expected_error(experiment, lane),
         "layer_groups": _groups(lane),
@@ -125,6 +127,15 @@ def counted(info: LaneInfo, counters: Counters, *, total: int, time_s: float, st
         "steps": steps,
         "prefill_chunks": counters.chunks,
     }
+
+
+def _slo(experiment: Experiment, counters: Counters) -> dict[str, Any] | None:
+    """The limits that were set, and how many of the requests that have ended kept them all."""
+    if experiment.slo == NO_LIMITS:
+        return None
+    ended = counters.finished + counters.rejected
+    share = None if counters.good is None or not ended else _round(counters.good / ended)
+    return {**asdict(experiment.slo), "good": counters.good, "attainment": share}
 
 
 def _cost(experiment: Experiment, counters: Counters) -> dict[str, Any] | None:

@@ -70,6 +70,7 @@ DEVICE_ROWS: tuple[Row, ...] = (
     ),
     ("  read wrong", lambda x: _device(x, "verify", lambda v: f"{v['failed']:,}" if v["every"] else "-")),
 )
+KEPT: Row = ("kept the limits", lambda x: _rate((x.get("slo") or {}).get("attainment")))
 WIDTH = 24  # of a label
 COLUMN = 16
 
@@ -80,6 +81,8 @@ def table(report: dict[str, Any]) -> str:
     lines = [*_head(report), "", " " * WIDTH + "".join(f"{x['name']:>{COLUMN}}" for x in lanes)]
     split = report["config"]["tensor_parallel"] > 1
     lines += [_row(row, lanes, split=split) for row in ROWS]
+    if any(x.get("slo") for x in lanes):
+        lines.append(_row(KEPT, lanes, split=split))
     if any(_measured(x) for x in lanes):
         lines += ["", *(_row(row, lanes, split=split) for row in DEVICE_ROWS)]
     lines += ["", report["verdict"], *_remarks(report)]

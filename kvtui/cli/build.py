@@ -8,6 +8,7 @@ from typing import Any
 
 from kvtui.cli.device import on_device
 from kvtui.cli.progress import Progress
+from kvtui.cli.slooptions import slo_of
 from kvtui.cli.traceoptions import loading
 from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
 from kvtui.comparison.lanes import LaneSpec
@@ -68,6 +69,7 @@ def experiment_of(options: dict[str, Any], workload: Workload | None = None) -> 
         async_scheduling=options["async_scheduling"],
         **_drafting(options),
         vllm=options["vllm"] or NEWEST,
+        slo=slo_of(options),
         until_s=options["until"],
         seed=_seed(options),
     )

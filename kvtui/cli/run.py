@@ -13,6 +13,7 @@ from kvtui.cli.device import device_options
 from kvtui.cli.exportoptions import distinct, export_options
 from kvtui.cli.lookoptions import look_options, looking
 from kvtui.cli.printing import say
+from kvtui.cli.slooptions import slo_options
 from kvtui.cli.traceoptions import trace_options
 from kvtui.cli.types import Positive
 
@@ -125,6 +126,7 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 @click.option(
     "--vllm", metavar="RELEASE", help="Rules of this vLLM release: 0.12, 0.16, 0.20, 0.24, 0.28, 0.32, 0.33."
 )
+@slo_options
 @device_options
 @trace_options
 @click.option(

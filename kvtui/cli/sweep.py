@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from kvtui.cli.printing import say
+from kvtui.cli.slooptions import limits, slo_options
 from kvtui.cli.types import Positive
 
 AXES = {
@@ -39,9 +40,7 @@ def _axes(command: Any) -> Any:
 @click.argument("trace", default="chat")
 @_axes
 @click.option("--grid", metavar="FILE.toml", help="Axes and [slo] out of a file; options go before it.")
-@click.option("--slo-ttft", "ttft_s", type=Positive(), metavar="S", help="First token within S seconds.")
-@click.option("--slo-tpot", "tpot_s", type=Positive(), metavar="S", help="Each further token within S.")
-@click.option("--slo-e2e", "e2e_s", type=Positive(), metavar="S", help="The whole request within S seconds.")
+@slo_options
 @click.option(
     "--attainment", default=0.99, show_default=True, type=Positive(most=1), help="Share that must keep them."
 )
@@ -126,13 +125,13 @@ def _run(runner: Any, pools: Any, ledger: Any, cells: Any) -> bool:
 def _cells(options: dict[str, Any]) -> Any:
     from kvtui.cli.build import source_of
     from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL
+    from kvtui.frames.slo import Slo
     from kvtui.serving.rules import NEWEST
-    from kvtui.sweep.cell import Slo
     from kvtui.sweep.grid import expand, read_grid, values
 
     axes, slo = read_grid(options["grid"]) if options["grid"] else ({}, {})
     axes |= {name: values(name, options[name]) for name in AXES if options[name]}
-    slo |= {name: options[name] for name in ("ttft_s", "tpot_s", "e2e_s") if options[name]}
+    slo |= limits(options)
     source = options["trace"]
     fixed = {
         "trace": source

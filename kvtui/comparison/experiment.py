@@ -10,6 +10,7 @@ from kvtui.comparison.layers import layers_of, longest, slot_share, with_room
 from kvtui.comparison.systems import Manager, Site, build
 from kvtui.errors import ConfigError
 from kvtui.frames.frame import LaneInfo
+from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.hardware.kvtypes import element_bytes, token_bytes
 from kvtui.hardware.sizing import (
@@ -63,6 +64,7 @@ class Experiment:
     acceptance: tuple[float, ...] = (0.7,)  # see `AcceptanceRate`
     drafter: ModelSpec | None = None  # who drafts, where it is known
     vllm: str = NEWEST  # whose rules
+    slo: Slo = NO_LIMITS  # what requests are to keep
     until_s: float | None = None
     seed: int | None = None  # of a bundled workload
     backend: Backend | None = None  # of lanes that are measured
@@ -282,7 +284,8 @@ class Experiment:
     def _lane(self, spec: LaneSpec, watched: bool) -> Lane:
         engine, manager = self._engine(spec)
         times = self._times(engine, spec, watched) if spec.measured else None
-        return Lane(engine, manager, self._info(spec, manager), spec, watched=watched, times=times)
+        info = self._info(spec, manager)
+        return Lane(engine, manager, info, spec, watched=watched, times=times, slo=self.slo)
 
     def _engine(self, spec: LaneSpec) -> tuple[Engine, Manager]:
         site = Site(

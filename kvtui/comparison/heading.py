@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kvtui.comparison.experiment import Experiment
 from kvtui.hardware.money import rate
+from kvtui.timing.predict import expected_error
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,9 @@ class Heading:
     requests: int = 0
     span_s: float = 0.0  # last arrival
     usd_per_hour: float | None = None  # of all GPUs, as given or as an example
+    slo: str = ""  # what requests are to keep, in words
+    tpot_error: str = ""  # how far off predicted times were where others had measured
+    ttft_error: str = ""
 
 
 def heading_of(experiment: Experiment) -> Heading:
@@ -41,4 +45,13 @@ def heading_of(experiment: Experiment) -> Heading:
         requests=len(experiment.workload),
         span_s=experiment.workload.span_s,
         usd_per_hour=None if price is None else price.usd_per_gpu_hour * experiment.tp,
+        slo=experiment.slo.text,
+        tpot_error=_error(experiment, "each token"),
+        ttft_error=_error(experiment, "first token"),
     )
+
+
+def _error(experiment: Experiment, quantity: str) -> str:
+    """Nothing where some times are measured, as it is not theirs."""
+    error = expected_error(experiment.engine, experiment.model, quantity)
+    return "" if error is None or any(spec.measured for spec in experiment.lanes) else error.text

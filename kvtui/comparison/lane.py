@@ -9,6 +9,7 @@ from kvtui.comparison.systems import Manager
 from kvtui.frames.camera import Camera
 from kvtui.frames.chronicle import Chronicle
 from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.serving.engine import UNLIMITED, Engine
 from kvtui.serving.measured import StepTimes
 from kvtui.serving.quiet import quiet_steps
@@ -27,12 +28,13 @@ class Lane:
         *,
         watched: bool,
         times: StepTimes | None = None,
+        slo: Slo = NO_LIMITS,
     ) -> None:
         self.engine = engine
         self.info = info
         self.spec = spec
         self.times = times  # where they are measured
-        self._camera = Camera(engine, manager) if watched else None
+        self._camera = Camera(engine, manager, slo) if watched else None
 
     @property
     def now_ps(self) -> int:

@@ -11,6 +11,7 @@ from kvtui.frames.cells import mirror_of
 from kvtui.frames.chronicle import Chronicle
 from kvtui.frames.counters import CounterReader
 from kvtui.frames.frame import Event, EventKind, Frame, RunningRow, WaitingRow
+from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.ops import Op, OpKind, OpLog
@@ -30,12 +31,12 @@ Manager = PagedMemoryManager | GroupedMemoryManager | ContiguousMemoryManager
 class Camera:
     """Watches an engine from its start; `frame()` is a picture of now, at a cost of what is on it."""
 
-    def __init__(self, engine: Engine, manager: Manager) -> None:
+    def __init__(self, engine: Engine, manager: Manager, slo: Slo = NO_LIMITS) -> None:
         self._engine = engine
         self._manager = manager
         self._log = manager.log = OpLog()
         self._mirror = mirror_of(manager)
-        self._counters = CounterReader(engine)
+        self._counters = CounterReader(engine, slo)
         self._events: deque[Event] = deque(maxlen=EVENTS)
         self._batch: list[tuple[float, int]] = [(0.0, 0)]
         self._ops: list[Op] = []  # since the last frame

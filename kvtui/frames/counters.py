@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 
 from kvtui.frames.frame import Counters, Percentiles, Split
+from kvtui.frames.slo import NO_LIMITS, GoodCount, Slo
 from kvtui.frames.stats import percentiles, split
 from kvtui.memory.forks import ForkingMemoryManager
 from kvtui.memory.levels import Levels
@@ -21,8 +22,9 @@ FRESHNESS = 200  # percentiles lag by at most 1/200 of the durations
 class CounterReader:
     """Reads the counters of one engine; remembers percentiles while they hardly change."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, slo: Slo = NO_LIMITS) -> None:
         self._engine = engine
+        self._good = GoodCount(engine, slo)
         self._known: dict[str, Percentiles] = {}
 
     def read(self) -> Counters:
@@ -63,6 +65,7 @@ class CounterReader:
             saved=saved(levels.held, levels.twice),
             saved_mean=saved(meter.held, meter.twice),
             reusable_evictions=engine.manager.forgotten,
+            good=self._good.read(),
             **moved(engine.manager),
         )
 

@@ -151,6 +151,7 @@ class Counters:
     draft_tokens: int = 0  # speculative decoding: verified, and of these the right ones
     accepted_draft_tokens: int = 0
     reusable_evictions: int = 0  # of the evicted blocks, those with content that others could have met
+    good: int | None = None  # of the finished requests, those that kept every limit that was set
 
 
 @dataclass(frozen=True, slots=True)

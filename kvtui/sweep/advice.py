@@ -9,9 +9,10 @@ from typing import Any
 
 from kvtui import __version__
 from kvtui.comparison.lanes import LaneSpec
+from kvtui.frames.slo import Slo
 from kvtui.hardware import money
 from kvtui.hardware.names import served_as, several
-from kvtui.sweep.cell import Cell, Result, Slo
+from kvtui.sweep.cell import Cell, Result
 from kvtui.sweep.grid import AXES
 
 SCHEMA = 1

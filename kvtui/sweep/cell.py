@@ -8,14 +8,12 @@ from hashlib import sha256
 from json import dumps
 from typing import Any
 
-import numpy as np
-
 from kvtui import __version__
 from kvtui.comparison.experiment import Experiment
-from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError, DoesNotFit, KvtuiError
 from kvtui.frames.counters import CounterReader
+from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.hardware import money
 from kvtui.hardware.names import gpu_named, model_named
 from kvtui.serving.rules import NEWEST
@@ -24,19 +22,10 @@ from kvtui.timing.predict import expected_error
 from kvtui.traces import load
 from kvtui.traces.synthetic import bundled, path_of
 from kvtui.traces.workload import Workload
-from kvtui.units import PS_PER_NS, PS_PER_S, seconds
+from kvtui.units import seconds
 
 Result = dict[str, Any]
 DIGITS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Slo:
-    """What a request must keep to count as good, in seconds; None = anything will do."""
-
-    ttft_s: float | None = None
-    tpot_s: float | None = None
-    e2e_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +50,7 @@ class Cell:
     scale_rate: float | None = None
     until_s: float | None = None
     price: float | None = None  # of one GPU for an hour
-    slo: Slo = Slo()
+    slo: Slo = NO_LIMITS
     model_sha256: str | None = None  # of the files that tell the model; None = out of the catalogue
     engine_sha256: str | None = None  # of the calibration; None = a profile of kvtui's own
 
@@ -117,8 +106,8 @@ def _figures(cell: Cell) -> Result:
     experiment = experiment_of(cell)
     (lane,) = experiment.build(watched=False)
     lane.run()
-    counters = CounterReader(lane.engine).read()
-    good = good_requests(lane, cell.slo)
+    counters = CounterReader(lane.engine, cell.slo).read()
+    good = counters.good
     span = seconds(lane.now_ps)
     split = counters.split_mean
     rate = money.rate(experiment.gpu, cell.price)
@@ -143,8 +132,8 @@ def _figures(cell: Cell) -> Result:
         "e2e_s": {k: _round(v) for k, v in counters.e2e._asdict().items()},
         "output_tokens_per_s": _round(counters.output_tokens_per_s),
         "requests_per_s": _round(counters.requests_per_s),
-        "slo_attainment": _round(good / len(experiment.workload)) if len(experiment.workload) else None,
-        "goodput_rps": _round(good / span) if span else None,
+        "slo_attainment": _share_of(good, len(experiment.workload)),
+        "goodput_rps": _share_of(good, span),
         "time_s": _round(span),
         "usd_per_million": _round(usd),
         "waste_usd_per_month": _round(month),
@@ -153,20 +142,8 @@ def _figures(cell: Cell) -> Result:
     }
 
 
-def good_requests(lane: Lane, slo: Slo) -> int:
-    """Requests that have ended and kept every limit. A request that was refused is not good."""
-    results, workload = lane.engine.results, lane.engine.workload
-    finish = np.array(results.finish, np.int64)
-    first = np.array(results.first_token, np.int64)
-    arrival = workload.arrival_ns * PS_PER_NS
-    good = finish >= 0
-    if slo.ttft_s is not None:
-        good &= (first >= 0) & (first - arrival <= slo.ttft_s * PS_PER_S)
-    if slo.e2e_s is not None:
-        good &= finish - arrival <= slo.e2e_s * PS_PER_S
-    if slo.tpot_s is not None:
-        good &= finish - first <= slo.tpot_s * PS_PER_S * np.maximum(workload.output - 1, 1)
-    return int(good.sum())
+def _share_of(good: int | None, whole: float) -> float | int | None:
+    return None if good is None or not whole else _round(good / whole)
 
 
 def _round(value: float | int | None) -> float | int | None:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from kvtui.errors import ConfigError
+from kvtui.frames.slo import Slo
 from kvtui.hardware.catalogue import nearest
-from kvtui.sweep.cell import Cell, Slo
+from kvtui.sweep.cell import Cell
 from kvtui.sweep.choices import known
 from kvtui.sweep.digests import sealed
 

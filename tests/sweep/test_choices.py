@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kvtui.frames.slo import Slo
 from kvtui.sweep.advice import FP8_NOTE, NO_LIMIT, answer, report, serve_command
-from kvtui.sweep.cell import Slo
 from kvtui.sweep.html import page
 from kvtui.sweep.table import table
 from tests.cli.run import complaint

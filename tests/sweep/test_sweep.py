@@ -11,8 +11,9 @@ import pytest
 
 from kvtui.cli.build import source_of
 from kvtui.errors import ConfigError
+from kvtui.frames.slo import Slo
 from kvtui.sweep.advice import LOAD_NOTE, answer, gpus_for, report, vllm_flags
-from kvtui.sweep.cell import Cell, Result, Slo, run_cell
+from kvtui.sweep.cell import Cell, Result, run_cell
 from kvtui.sweep.grid import expand, read_grid, values
 from kvtui.sweep.html import page
 from kvtui.sweep.plot import Point, scatter

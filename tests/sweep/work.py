@@ -7,7 +7,8 @@ import signal
 import time
 from pathlib import Path
 
-from kvtui.sweep.cell import Cell, Result, Slo
+from kvtui.frames.slo import Slo
+from kvtui.sweep.cell import Cell, Result
 
 
 def cell(number: int = 1, **changes: object) -> Cell:

@@ -11,7 +11,7 @@ from kvtui.tui.view.digits import SMALL, digits, fit
 from kvtui.tui.view.ink import BAD, BOLD, HOT, T1, T2, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.layout import GRID, Form
 from kvtui.tui.view.palette import Look
-from kvtui.tui.view.scene import Scene, drained, unknown
+from kvtui.tui.view.scene import Scene, drained, slo_kept, unknown
 from kvtui.tui.view.split import draw_bar, draw_columns, draw_list, draw_row, parts_of
 
 _NARROW = (Form.SMALL, Form.TALL, Form.TALLER)
@@ -115,9 +115,14 @@ class _Card:
             ink = Ink("inv", lane_ink(self.lane).fg, bold=True)
             self.canvas.put(x, y, f" {self.ratio} ", ink)
 
-    def peak(self, x: int, y: int, *, gap: int) -> None:
+    def peak(self, x: int, y: int, *, gap: int) -> int:
         x = self.canvas.put(x, y, f"peak {formats.count(self.counters.batch_peak)}", T3) + gap
-        self.canvas.put(x, y, f"mean {formats.mean(self.counters.batch_mean)}", T3)
+        return self.canvas.put(x, y, f"mean {formats.mean(self.counters.batch_mean)}", T3)
+
+    def kept(self, x: int, end: int, y: int) -> None:
+        """How many keep the limits, where any are set."""
+        if text := slo_kept(self.scene, self.lane):
+            self.figure(x, end, y, "SLO kept", text)
 
     def bar(self, x: int, y: int, width: int, glyph: str) -> None:
         if not self.look.ascii:
@@ -157,7 +162,10 @@ def _small(card: _Card) -> None:
     x = max(card.digits(1, 1) + 2, 12)
     end = card.canvas.put(x, 1, card.words, T2)
     card.pill(end + 1, 1)
-    card.peak(x, 2, gap=2)
+    end = card.peak(x, 2, gap=2) + 2
+    kept = slo_kept(card.scene, card.lane, whole=True)
+    if kept and end + len(f"SLO {kept}") < card.width:
+        card.counted(end, 2, (("SLO", kept),))
     below = card.canvas.height - 4
     card.bar(1, below, 32, "━")
     draw_columns(card.canvas, 1, below + 1, card.parts, width=card.width - 2, short=True)
@@ -181,6 +189,7 @@ def _medium(card: _Card) -> None:
     counters = card.counters
     if counters.rejected:
         card.figure(x, end, 16, "rejected", formats.count(counters.rejected), BAD)
+    card.kept(x, end, 15 if counters.rejected else 16)
     card.figure(x, end, 17, "waiting", formats.count(counters.waiting))
     card.figure(x, end, 18, "finished", formats.count(counters.finished))
     card.figure(x, end, 19, "tokens/s", formats.count(counters.output_tokens_per_s))
@@ -201,6 +210,7 @@ def _large(card: _Card) -> None:
     card.figure(x + 15, x + 29, 6, "tokens/s", formats.count(counters.output_tokens_per_s, width=5))
     card.figure(x + 31, x + 46, 5, "TTFT p50", *card.latency("ttft", "p50"))
     card.figure(x + 31, x + 46, 6, "TTFT p99", *card.latency("ttft", "p99"))
+    card.kept(x + 31, x + 46, 4)
     card.bar(2, 49, 64, "▀")
     draw_columns(card.canvas, 2, 50, card.parts, width=card.width - 4, short=False)
 

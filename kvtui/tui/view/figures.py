@@ -7,7 +7,7 @@ from kvtui.hardware.money import Rate, usd_per_million
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, text_width
 from kvtui.tui.view.ink import BAD, BOLD, T1, T3, WARN, Ink, lane_ink
-from kvtui.tui.view.scene import Scene, labels
+from kvtui.tui.view.scene import Scene, labels, slo_kept
 
 _LABEL, _VALUE, _GAP = 10, 8, 3
 _LONG, _WIDEST = 17, 16  # of a label and a value about the cache
@@ -22,6 +22,8 @@ def figure_lines(
     groups = [_counts(scene), _rates(scene)]
     lanes, room = len(scene.lanes), width - margin
     beside = 2 * (_LABEL + _VALUE * lanes) + _GAP <= room
+    if beside:  # where not all rows have room: what the cards tell in any case stands first
+        groups = [rows[-max(1, height - 1) :] for rows in groups]
     value = _column(scene, (room - _GAP) // 2 if beside else room)
     group = _LABEL + value * lanes
     used = margin + group * (1 + beside) + _GAP * beside
@@ -103,12 +105,14 @@ def _counts(scene: Scene) -> list[Row]:
     def each(label: str, name: str, ink: Ink = T1) -> Row:
         return label, [formats.count(getattr(c, name)) for c in _counters(scene)], ink
 
+    kept = [slo_kept(scene, lane) for lane in range(len(scene.lanes))]
     return [
         each("running", "running"),
         each("waiting", "waiting"),
         each("preempted", "preemptions", WARN),
         each("finished", "finished"),
         each("rejected", "rejected", BAD),
+        *([("SLO kept", kept, T1)] if any(kept) else []),
     ]
 
 

@@ -118,11 +118,17 @@ def _words(canvas: Canvas, x: int, y: int, scene: Scene) -> int:
         ("block", f"room for {scene.lanes[-1].block_size} tokens"),
         ("slot", "room for one token"),
         ("preempted", "put back in the queue; memory ran out"),
-        ("TTFT", "wait from arrival to the first token"),
-        ("TPOT", "time from one token to the next"),
+        ("TTFT", f"wait from arrival to the first token{_off(scene.heading.ttft_error)}"),
+        ("TPOT", f"time from one token to the next{_off(scene.heading.tpot_error)}"),
+        *([("SLO", f"kept: {scene.heading.slo}")] if scene.heading.slo else []),
     )
     for word, meaning in entries:
         y += 1
         canvas.put(x, y, word, BOLD._replace(bold=False))
         canvas.put(x + 11, y, meaning, T2)
     return y + 1
+
+
+def _off(error: str) -> str:
+    """How far off a predicted time is where others have measured."""
+    return f", {error}" if error else ""

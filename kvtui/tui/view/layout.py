@@ -141,9 +141,9 @@ def _large(width: int, height: int, lanes: int) -> Plan:
     events = Rect(x, height - 14, room, 11)
     fixed = {
         "chart": Rect(x, 2, room, 13),
-        "figures": Rect(x, 16, room, _PANEL),
-        "cache": Rect(x, 23, room, _PANEL),
-        "queues": Rect(x, 30, room, events.y - 31),
+        "figures": Rect(x, 16, room, _PANEL + 1),
+        "cache": Rect(x, 24, room, _PANEL),
+        "queues": Rect(x, 31, room, events.y - 32),
         "events": events,
     }
     caption = Rect(0, 55, 67 * lanes, 2)

@@ -11,6 +11,7 @@ from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.frames.inspection import Inspected
 from kvtui.live.watch import Snapshot
 from kvtui.serving.measured import DeviceState
+from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import cut, text_width
 from kvtui.tui.view.ink import T3, Ink
 from kvtui.tui.view.listing import ALL, Listing
@@ -104,6 +105,17 @@ def drained(scene: Scene, lane: int) -> bool:
     known = counters.finished + counters.rejected + counters.unfinished
     everybody = known >= scene.heading.requests
     return everybody and not counters.waiting and counters.running == counters.unfinished
+
+
+def slo_kept(scene: Scene, lane: int, *, whole: bool = False) -> str:
+    """The share of the requests that have ended which kept the limits, rounded down; empty without any."""
+    counters = scene.frames[lane].counters
+    if not scene.heading.slo:
+        return ""
+    ended = (counters.finished or 0) + (counters.rejected or 0)
+    if counters.good is None or not ended:
+        return formats.NA
+    return f"{100 * counters.good // ended}%" if whole else formats.share(1000 * counters.good // ended / 10)
 
 
 def unknown(value: object, ink: Ink) -> Ink:

@@ -11,7 +11,7 @@ from kvtui.tui.view.canvas import Canvas, Line, cut, text_width, wrap
 from kvtui.tui.view.digits import SMALL, WIDE, Face, digits
 from kvtui.tui.view.ink import BOLD, RULE, T1, T2, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.palette import Look
-from kvtui.tui.view.scene import Run, Scene, compared, labels
+from kvtui.tui.view.scene import Run, Scene, compared, labels, slo_kept
 from kvtui.tui.view.situation import NO_GAIN, whole
 
 _WIDTH = 92
@@ -103,6 +103,9 @@ class _Page:
         """Figures lane by lane and what the difference is worth; in as many tables as the width asks for."""
         ended = self.scene.run is Run.ENDED
         rows = _rows([frame.counters for frame in self.scene.frames], self.base, self.other, ended=ended)
+        if self.scene.heading.slo:
+            kept = tuple(slo_kept(self.scene, lane) or formats.NA for lane in range(len(self.scene.lanes)))
+            rows.append(Row("kept the limits", kept))
         if ended:
             rows.append(Row("ended at", tuple(formats.clock(frame.time_s) for frame in self.scene.frames)))
         names = labels(self.scene.lanes, width=14)
@@ -247,6 +250,12 @@ def _notes(scene: Scene, base: int, other: int) -> list[tuple[str, str]]:
         slow, fast = sorted((base, other), key=lambda lane: -frames[lane].time_s)
         if text := _gpus(frames[slow], frames[fast], names[slow].name, names[fast].name):
             notes.append(("In GPUs", text))
+    heading = scene.heading
+    if heading.slo:
+        notes.append(("Limits", f"{heading.slo}; a request that was rejected has kept none."))
+    if heading.tpot_error and heading.ttft_error:
+        text = f"predicted; where others measured they were off by {heading.tpot_error} for each next token"
+        notes.append(("Times", f"{text}, {heading.ttft_error} for the first."))
     region = names[base].region_blocks
     if region and names[other].manager == "paged":
         slots = region * names[base].block_size

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+import pytest
+
 from kvtui.tui.view.canvas import plain
+from kvtui.tui.view.card import draw_card
 from kvtui.tui.view.figures import figure_lines
 from kvtui.tui.view.ink import WARN
-from tests.tui.frames import empty_frame, lane, scene
+from kvtui.tui.view.layout import Form
+from kvtui.tui.view.palette import Look
+from kvtui.tui.view.scene import Scene
+from kvtui.tui.view.summary import summary_lines
+from tests.tui.frames import HEADING, contiguous_frame, empty_frame, lane, paged_frame, scene
 
 
 def test_two_groups_side_by_side() -> None:
@@ -59,3 +67,38 @@ def test_what_is_not_known_is_not_nought() -> None:
         plain(line) for line in figure_lines(scene(frames=(empty_frame(), empty_frame())), width=60, height=6)
     ]
     assert lines[2].split()[-2:] == ["n/a", "n/a"]
+
+
+def limited(**changes: object) -> Scene:
+    frames = (
+        contiguous_frame(counters=replace(contiguous_frame().counters, good=66)),
+        paged_frame(counters=replace(paged_frame().counters, good=211)),
+    )
+    return scene(heading=replace(HEADING, slo="first token 2 s", usd_per_hour=0.9), frames=frames, **changes)
+
+
+@pytest.mark.parametrize("height", [6, 7])
+def test_what_keeps_the_limits_and_costs_has_room_beside_the_rest(height: int) -> None:
+    lines = [plain(line) for line in figure_lines(limited(), width=66, height=height)]
+    assert any("$/M tok" in line for line in lines)
+    row = next(line for line in lines if "SLO kept" in line)
+    assert row.index("50.3%") < row.index("99.5%"), "211 of 212 are not all"
+
+
+@pytest.mark.parametrize("form", [Form.SMALL, Form.TALL, Form.MEDIUM, Form.LARGE])
+def test_each_card_tells_how_many_keep_the_limits(form: Form) -> None:
+    for at, share in ((0, "50(.3)?%"), (1, "99(.5)?%")):
+        card = "\n".join(plain(line) for line in draw_card(limited(), at, form, Look()).lines())
+        assert re.search(rf"SLO( kept)? +{share}", card)
+        bare = "\n".join(plain(line) for line in draw_card(scene(), at, form, Look()).lines())
+        assert "SLO" not in bare
+
+
+def test_the_summary_tells_limits_and_how_far_off_times_are() -> None:
+    errors = {"tpot_error": "±8 % (p90 21 %)", "ttft_error": "±15 % (p90 40 %)"}
+    shown = limited()
+    shown = replace(shown, heading=replace(shown.heading, **errors))
+    words = " ".join(" ".join(plain(line).split()) for line in summary_lines(shown, Look(), width=120))
+    assert "kept the limits 50.3% 99.5%" in words
+    assert "Limits first token 2 s" in words
+    assert "off by ±8 % (p90 21 %) for each next token, ±15 % (p90 40 %) for the first." in words
