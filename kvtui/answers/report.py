@@ -130,10 +130,11 @@ def counted(info: LaneInfo, counters: Counters, *, total: int, time_s: float, st
 
 
 def _slo(experiment: Experiment, counters: Counters) -> dict[str, Any] | None:
-    """The limits that were set, and how many of the requests that have ended kept them all."""
+    """The limits that were set, and the share of requests that kept them all: of those that have ended or
+    have broken one already."""
     if experiment.slo == NO_LIMITS:
         return None
-    ended = counters.finished + counters.rejected
+    ended = counters.finished + counters.rejected + counters.late
     share = None if counters.good is None or not ended else _round(counters.good / ended)
     return {**asdict(experiment.slo), "good": counters.good, "attainment": share}
 

@@ -66,6 +66,7 @@ class CounterReader:
             saved_mean=saved(meter.held, meter.twice),
             reusable_evictions=engine.manager.forgotten,
             good=self._good.read(),
+            late=self._good.broken,
             **moved(engine.manager),
         )
 

@@ -152,6 +152,7 @@ class Counters:
     accepted_draft_tokens: int = 0
     reusable_evictions: int = 0  # of the evicted blocks, those with content that others could have met
     good: int | None = None  # of the finished requests, those that kept every limit that was set
+    late: int = 0  # requests under way that have broken one already
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,15 @@ class Slo:
             good &= finish - first <= self.tpot_s * PS_PER_S * np.maximum(output - 1, 1)
         return good
 
+    def broken(self, arrival: Times, first: Times, now: int) -> NDArray[np.bool_]:
+        """Which requests can no longer keep a limit, being under way; `first` < 0 = no token yet."""
+        late = np.zeros(len(first), np.bool_)
+        if self.ttft_s is not None:
+            late |= np.where(first < 0, now, first) - arrival > self.ttft_s * PS_PER_S
+        if self.e2e_s is not None:
+            late |= now - arrival > self.e2e_s * PS_PER_S
+        return late
+
 
 NO_LIMITS: Final = Slo()
 
@@ -59,6 +68,7 @@ class GoodCount:
         self._seen = 0  # requests looked at
         self._open = np.zeros(0, np.int64)  # of these, those that had not finished
         self._good = 0
+        self.broken = 0  # limits, by requests under way when it was last read, where all arrive by the trace
 
     def read(self) -> int | None:
         """Requests that have finished so far and kept every limit; not known where clients send one after
@@ -73,25 +83,32 @@ class GoodCount:
         finish = np.frombuffer(engine.results.finish, np.int64)
         first = np.frombuffer(engine.results.first_token, np.int64)
         done = finish[waiting] >= 0
-        ended = waiting[done]
+        ended, going = waiting[done], waiting[~done]
         if len(ended):
-            arrival = _sent(workload, finish)
-            kept = self._slo.kept(arrival[ended], first[ended], finish[ended], workload.output[ended])
+            kept = self._slo.kept(
+                _sent(workload, finish, ended), first[ended], finish[ended], workload.output[ended]
+            )
             self._good += int(kept.sum())
-        self._seen, self._open = seen, waiting[~done]
+        if not workload.closed:
+            gone = [*engine.results.refusals, *engine.results.aborted]
+            going = going[~np.isin(going, gone)] if gone else going
+            late = self._slo.broken(_sent(workload, finish, going), first[going], engine.now_ps)
+            self.broken = int(late.sum())
+        self._seen, self._open = seen, going
         return self._good
 
 
-def _sent(workload: Workload, finish: Times) -> Times:
-    """When each request was sent: where it follows another, some time after the end of that."""
-    sent: Times = workload.arrival_ns * PS_PER_NS
+def _sent(workload: Workload, finish: Times, ended: NDArray[np.int64]) -> Times:
+    """When each of those that ended was sent: where it follows another, some time after the end of that."""
     if not workload.closed or workload.follows is None or workload.waits_ns is None:
-        return sent
+        at: Times = workload.arrival_ns[ended] * PS_PER_NS
+        return at
+    sent = workload.arrival_ns * PS_PER_NS
     before, waits = workload.follows, workload.waits_ns * PS_PER_NS
     while True:  # a refused one has ended when it was sent
         after = np.where(before >= 0, np.where(finish >= 0, finish, sent)[before] + waits, sent)
         if np.array_equal(after, sent):
-            return sent
+            return sent[ended]
         sent = after
 
 

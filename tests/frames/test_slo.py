@@ -86,6 +86,22 @@ def test_in_a_closed_loop_a_request_is_sent_by_the_end_of_the_one_before() -> No
     assert 0 < watcher.good < 60
 
 
+def test_who_waits_too_long_has_broken_the_limit_before_it_ends() -> None:
+    slo = Slo(ttft_s=0.8, e2e_s=4.5)
+    lane, late = limited(slo).build()[0], 0
+    results, arrival = lane.engine.results, lane.engine.workload.arrival_ns * 1000
+    while lane.step():
+        now, under_way = lane.engine.now_ps, 0
+        for n in range(lane.engine.known):
+            first = results.first_token[n] if results.first_token[n] >= 0 else now
+            too_late = first - arrival[n] > 0.8 * PS_PER_S or now - arrival[n] > 4.5 * PS_PER_S
+            under_way += results.finish[n] < 0 and too_late
+        late = max(late, under_way)
+        assert lane.frame().counters.late == under_way
+    assert late > 5
+    assert lane.frame().counters.late == 0
+
+
 def test_when_clients_send_nobody_notes_and_it_is_not_known() -> None:
     lane = limited(Slo(e2e_s=1.0), workload=replace(small_workload(), clients=4)).build()[1]
     while lane.step():

@@ -108,11 +108,11 @@ def drained(scene: Scene, lane: int) -> bool:
 
 
 def slo_kept(scene: Scene, lane: int, *, whole: bool = False) -> str:
-    """The share of the requests that have ended which kept the limits, rounded down; empty without any."""
+    """The share that kept the limits, of the requests of which it is known; empty without any limit."""
     counters = scene.frames[lane].counters
     if not scene.heading.slo:
         return ""
-    ended = (counters.finished or 0) + (counters.rejected or 0)
+    ended = (counters.finished or 0) + (counters.rejected or 0) + counters.late
     if counters.good is None or not ended:
         return formats.NA
     return f"{100 * counters.good // ended}%" if whole else formats.share(1000 * counters.good // ended / 10)

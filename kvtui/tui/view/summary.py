@@ -252,7 +252,8 @@ def _notes(scene: Scene, base: int, other: int) -> list[tuple[str, str]]:
             notes.append(("In GPUs", text))
     heading = scene.heading
     if heading.slo:
-        notes.append(("Limits", f"{heading.slo}; a request that was rejected has kept none."))
+        text = f"{heading.slo}; a rejected request keeps none, one that waits too long has broken one."
+        notes.append(("Limits", text))
     if heading.tpot_error and heading.ttft_error:
         text = f"predicted; where others measured they were off by {heading.tpot_error} for each next token"
         notes.append(("Times", f"{text}, {heading.ttft_error} for the first."))
