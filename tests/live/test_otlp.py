@@ -121,6 +121,30 @@ async def test_what_is_none_does_no_harm(body: str, tmp_path: Path) -> None:
     assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 1
 
 
+@pytest.mark.parametrize("first", [float("inf"), float("nan"), -1.0, True, "soon"])
+async def test_times_that_cannot_be_are_not_known(first: object, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    async with receiving(path) as (session, url):
+        wrong = span(time.time_ns(), endTimeUnixNano="99")
+        wrong["attributes"] = [each for each in wrong["attributes"] if "first" not in each["key"]]
+        told = {"key": "gen_ai.latency.time_to_first_token", "value": {"doubleValue": first}}
+        wrong["attributes"].append(told)
+        async with session.post(url, json=document(wrong)) as answer:
+            assert answer.status == 200
+    row = json.loads(path.read_text().splitlines()[1])
+    assert (row["prompt"], row["ttft_ms"], row["e2e_ms"]) == (120, None, None)
+
+
+async def test_what_cannot_be_unpacked_is_told_to_the_sender(tmp_path: Path) -> None:
+    sent = {"Content-Type": "application/json"}
+    async with receiving(tmp_path / "t.jsonl") as (session, url):
+        async with session.post(url, data="[" * 100_000, headers=sent) as answer:
+            assert answer.status == 400
+        packed = {**sent, "Content-Encoding": "gzip"}
+        async with session.post(url, data=b"no gzip", headers=packed) as answer:
+            assert answer.status == 400
+
+
 def test_one_source_is_named() -> None:
     assert "give --upstream" in complaint("record", "-o", "t.jsonl")
     both = complaint("record", "--upstream", "http://x", "--otlp", "127.0.0.1:0", "-o", "t.jsonl")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,7 @@ class Receiver:
             document = (_unpacked if packed else json.loads)(await request.read())
         except ConfigError as error:
             return web.Response(status=415, text=f"{error.message}; {error.hint}\n")
-        except ValueError as error:
+        except (ValueError, RecursionError, web.RequestPayloadError) as error:
             return web.Response(status=400, text=f"these are no spans: {error}\n")
         for exchange in self._exchanges(document if isinstance(document, dict) else {}):
             self._trace.add(exchange)
@@ -74,20 +75,25 @@ class Receiver:
         if start_ns is None or start_ns < self._began_ns:
             return None
         at_s = (start_ns - self._began_ns) / 1e9
-        first, model = _first(span, _TTFT), _first(span, _MODEL)
+        first, model = _seconds(_first(span, _TTFT)), _first(span, _MODEL)
         return Exchange(
             at_s,
             [],
             model=model if isinstance(model, str) else None,
             status=500 if span.failed else 200,
             usage=Usage(*map(_whole, usage_of(span) or ())),
-            first_s=at_s + first if isinstance(first, int | float) and first >= 0 else None,
-            end_s=None if end_ns is None else (end_ns - self._began_ns) / 1e9,
+            first_s=None if first is None else at_s + first,
+            end_s=None if end_ns is None or end_ns < start_ns else (end_ns - self._began_ns) / 1e9,
         )
 
 
 def _first(span: Span, keys: tuple[str, ...]) -> Any:
     return next((span.attributes[key] for key in keys if key in span.attributes), None)
+
+
+def _seconds(value: object) -> float | None:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+    return float(value) if known else None  # type: ignore[arg-type]
 
 
 def _whole(value: object) -> int | None:
