@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -91,7 +91,8 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
     # ---- showing
 
     def play(self) -> None:
-        self.run_worker(self.stage.player.run(), name="player", exclusive=True, exit_on_error=False)
+        run: Any = self.stage.player.run  # not called before it is its turn
+        self.run_worker(run, name="player", exclusive=True, exit_on_error=False)
 
     def _arrange(self) -> None:
         width, height = self.app.size

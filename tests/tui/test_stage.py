@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 
 import pytest
@@ -15,7 +16,7 @@ from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Run
 from kvtui.tui.view.summary import summary_lines
-from tests.tui.stagecraft import small
+from tests.tui.stagecraft import small, still
 
 
 def test_the_heading_says_what_is_replayed_on_what() -> None:
@@ -158,3 +159,15 @@ def test_another_manager_keeps_the_names_that_were_given() -> None:
     stage = Stage(small("contiguous:name=Mine", "paged"), speed=1.0)
     stage.next_manager()
     assert [info.name for info in stage.lanes] == ["Mine", "contiguous"]
+
+
+async def test_playing_anew_before_it_began_leaves_nothing_waiting(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    app = still()
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.main.play()
+        app.main.play()
+        await pilot.pause()
+        gc.collect()
+    assert [str(warning.message) for warning in recwarn if "never awaited" in str(warning.message)] == []
