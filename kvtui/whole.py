@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 from pathlib import Path
 
 
@@ -16,11 +16,7 @@ def write(path: Path, text: str, *, force: bool = False) -> None:
     if not force or not path.exists():
         _new(path, text)
     elif path.is_file():
-        target = path.resolve()  # a link stays one
-        part = target.with_name(f".kvtui-{os.getpid()}.part")
-        _new(part, text)
-        part.chmod(target.stat().st_mode)
-        part.replace(target)
+        _replace(path.resolve(), text)  # a link stays one
     else:  # a device, which keeps nothing, or a folder, which the system refuses
         path.write_text(text, "utf-8", newline="")
 
@@ -33,3 +29,17 @@ def _new(path: Path, text: str) -> None:
         except BaseException:
             path.unlink()
             raise
+
+
+def _replace(target: Path, text: str) -> None:
+    # By a name that nobody has: one that was killed may have left its own.
+    handle, name = tempfile.mkstemp(prefix=".kvtui-", suffix=".part", dir=target.parent)
+    part = Path(name)
+    try:
+        with open(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+        part.chmod(target.stat().st_mode)
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

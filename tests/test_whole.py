@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,20 @@ def test_a_full_disk_leaves_no_part(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="cannot be written: No space"):
         fill()
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_one_left_is_in_nobodys_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, left = tmp_path / "old.html", tmp_path / f".kvtui-{os.getpid()}.part"
+    old.write_text("mine")
+    left.write_text("half")
+    whole.write(old, "new", force=True)
+    assert (old.read_text(), left.read_text()) == ("new", "half")
+
+    def refuse(path: Path, target: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(PermissionError):
+        whole.write(old, "newer", force=True)
+    assert old.read_text() == "new"
+    assert len(list(tmp_path.iterdir())) == 2
