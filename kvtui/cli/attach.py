@@ -78,7 +78,10 @@ def attach(urls: tuple[str, ...], **options: Any) -> int:
     pollers, demo = _attached(urls, options, SCREEN_S if not plain else PLAIN_S)
     lanes = whatif.beside(pollers[0], options, demo) if whatif.asked(options) else None
     if options["once"]:
-        _print(_all([poller.last for poller in pollers], lanes), options, pretty=True)
+        snapshots = _all([poller.last for poller in pollers], lanes)
+        if not options["as_json"]:
+            _say(_news(snapshots, lanes), set())
+        _print(snapshots, options, pretty=True)
         return 0
     with ExitStack() as ends:
         watched = _watched(pollers, lanes, options, ends)
@@ -263,16 +266,16 @@ def _news(snapshots: list[Snapshot], beside: WhatIf | None) -> Iterator[tuple[st
     """What happened to servers and to the requests of lanes: to whom, when and what."""
     for snapshot in snapshots:
         yield from ((snapshot.name, mark.time_s, mark.what) for mark in snapshot.marks)
-    if beside is not None and beside.feed.problem:
-        yield "--requests", 0.0, beside.feed.problem
+    yield from (("--requests", 0.0, text) for text in (beside.warnings() if beside is not None else ()))
 
 
 def _say(news: Iterator[tuple[str, float, str]], said: set[tuple[str, float, str]]) -> None:
-    """On standard error, once each."""
-    for each in news:
-        if each not in said:
-            said.add(each)
-            print(f"kvtui: {each[0]}: {each[2]}", file=sys.stderr)
+    """On standard error, once each: a number that changes is no news."""
+    for who, time_s, what in news:
+        kind = who, time_s, "".join(letter for letter in what if not letter.isdigit())
+        if kind not in said:
+            said.add(kind)
+            print(f"kvtui: {who}: {what}", file=sys.stderr)
 
 
 attach.params.extend(whatif.OPTIONS)

@@ -6,13 +6,15 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from kvtui.cli.attach import _say
 from kvtui.comparison.checkpoints import Checkpoints
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.heading import Heading
@@ -452,6 +454,19 @@ def test_plain_says_when_requests_stop_coming(server: Answers, recording: Record
         assert "cannot be read" in next(line for line in process.stderr if "--requests" in line)
         process.terminate()
         process.communicate()
+
+
+def test_what_lanes_do_not_get_is_said_once_in_plain_lines(server: Answers, recording: Recording) -> None:
+    for at in range(3):
+        recording.row(59_000.0 + at, prompt=None)
+    done = kvtui("attach", server.url, "--requests", recording.path, "--lane", "paged", "--once")
+    assert done.returncode == 0
+    assert done.stderr.count("3 requests of trace.jsonl have no known length") == 1
+    said: set[tuple[str, float, str]] = set()
+    with redirect_stderr(StringIO()) as told:
+        for count in (3, 4):
+            _say(iter([("--requests", 0.0, f"{count} requests")]), said)
+    assert told.getvalue() == "kvtui: --requests: 3 requests\n"
 
 
 def test_what_lanes_need_is_said(server: Answers, recording: Recording) -> None:

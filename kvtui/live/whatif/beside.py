@@ -58,7 +58,7 @@ class WhatIf:
 
     def snapshots(self, lanes: Sequence[Any], now_ps: int) -> tuple[Snapshot, ...]:
         """Of its lanes or former states of them, beside servers as they were at `now_ps`."""
-        notes = tuple(self._warnings())
+        notes = tuple(self.warnings())
         return tuple(replace(lane.snapshot_at(now_ps), notes=notes) for lane in lanes)
 
     def told(self, behind_s: float) -> Iterator[str]:
@@ -67,10 +67,10 @@ class WhatIf:
             yield self.feed.problem
         if behind_s >= BEHIND_S:
             yield BEHIND.format(behind=behind_s)
-        yield from self._warnings()
+        yield from self.warnings()
         yield GIVEN.format(name=self._requests.name)
 
-    def _warnings(self) -> Iterator[str]:
+    def warnings(self) -> Iterator[str]:
         """Why the lanes have not quite the requests that the server has."""
         if self.feed.problem:
             yield self.feed.problem
