@@ -18,7 +18,7 @@ VIEWS = ("blocks", "life")
 class Stand(Enum):
     """How far a request has come."""
 
-    UNKNOWN = "unknown"  # its beginning is forgotten
+    UNKNOWN = "unknown"  # its beginning is forgotten, or a server does not tell
     COMING = "not arrived"
     WAITING = "waiting"
     PREEMPTED = "preempted"
@@ -50,7 +50,7 @@ class Inspection:
     refs: tuple[int, ...]
     keys: tuple[int | None, ...]  # None = content that nobody else can meet, or not known
     others: dict[int, tuple[int, ...]]
-    why: str  # it waits; "" where it does not
+    why: str  # it waits, or is unknown to a server's lane; "" where it does not
     forgotten: int = 0  # events of the lane's beginning that are no longer known
 
     @property
@@ -93,6 +93,8 @@ def inspect(info: LaneInfo, frame: Frame, chronicle: Chronicle, request: int) ->
     keys = chronicle.keys(request)
     shared = [block for block in blocks if cells.refs[block] > 1]
     stand = _stand(life, chronicle, request)
+    if info.label == "live" and not life and not blocks:
+        stand = Stand.UNKNOWN
     return Inspection(
         request=request,
         stand=stand,
@@ -104,7 +106,7 @@ def inspect(info: LaneInfo, frame: Frame, chronicle: Chronicle, request: int) ->
         others={
             block: tuple(who for who in chronicle.holders(block, step) if who != request) for block in shared
         },
-        why=_why(info, frame, request) if stand in (Stand.WAITING, Stand.PREEMPTED) else "",
+        why=_why(info, frame, request, stand),
         forgotten=chronicle.events.forgotten,
     )
 
@@ -146,8 +148,12 @@ def _arrives(life: Sequence[Event]) -> bool:
     return any(event.kind is EventKind.ARRIVED for event in life)
 
 
-def _why(info: LaneInfo, frame: Frame, request: int) -> str:
-    """Why a request is still waiting, in a sentence."""
+def _why(info: LaneInfo, frame: Frame, request: int, stand: Stand) -> str:
+    """Why a request is still waiting, or unknown, in a sentence; "" where there is nothing to explain."""
+    if stand is Stand.UNKNOWN and info.label == "live":
+        return "A server does not publish which requests it has."
+    if stand not in (Stand.WAITING, Stand.PREEMPTED):
+        return ""
     place = next((at for at, row in enumerate(frame.waiting) if row.request == request), None)
     if place is None:
         return "It has not been looked at yet: it arrived after the last step."
@@ -155,8 +161,7 @@ def _why(info: LaneInfo, frame: Frame, request: int) -> str:
     if place == 0:
         return f"It is next, {_obstacle(info, frame, head)}."
     before = "1 request stands" if place == 1 else f"{place:,} requests stand"
-    order = f"{before} before it, and the queue is served in order"
-    return f"{order}: r{head.request} is next, {_obstacle(info, frame, head)}."
+    return f"{before} before it: r{head.request} is next, {_obstacle(info, frame, head)}."
 
 
 def _obstacle(info: LaneInfo, frame: Frame, head: WaitingRow) -> str:

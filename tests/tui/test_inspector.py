@@ -134,6 +134,20 @@ async def test_why_a_request_is_still_waiting() -> None:
         assert re.search(r"needs \d+ blocks for its \d+ tokens and \d+ are free", text(app, "caption"))
 
 
+async def test_the_whole_reason_is_read_at_80_columns() -> None:
+    app = still(small(requests=150))
+    async with app.run_test(size=(80, 24)) as pilot:
+        stand_at(app, 3.0)
+        while _has_room(app):
+            await pilot.press("right")
+        app.stage.selection.open(app.stage.scene().frames[0].waiting[4].request, 0)
+        app.main.rearrange()
+        panel = " ".join(text(app, "inspector").split())
+        assert re.search(
+            r"is next, but needs \d+ free blocks in a row and the longest .* has \d+\. Paged", panel
+        )
+
+
 def _has_room(app: KvtuiApp) -> bool:
     """Whether a request has just ended, so that the next one may come."""
     lanes = app.stage.player.lanes

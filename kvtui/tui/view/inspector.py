@@ -6,7 +6,7 @@ from kvtui.frames.chronicle import Tenure
 from kvtui.frames.frame import Cell, Event, EventKind, LaneInfo
 from kvtui.frames.inspection import BlockLife, Inspected, Inspection, Stand, runs
 from kvtui.tui.view import formats
-from kvtui.tui.view.canvas import Canvas, Line, cut, text_width
+from kvtui.tui.view.canvas import Canvas, Line, cut, cut_wrap, text_width
 from kvtui.tui.view.events import detail
 from kvtui.tui.view.ink import BAD, BOLD, T1, T2, T3, WARN, WARN_BOLD, Ink, hue_ink, hue_of, lane_ink
 from kvtui.tui.view.scene import Scene, labels
@@ -14,6 +14,7 @@ from kvtui.tui.view.scene import Scene, labels
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _NAME = 11
 _TALL = 12  # rows from which blocks and life stand one under the other
+_ROOMY = 9  # rows from which why a request waits may take two
 _INKS = {EventKind.PREEMPTED: WARN_BOLD, EventKind.SWAPPED: WARN_BOLD, EventKind.REJECTED: BAD}
 _STATES = {Cell.FREE: "free", Cell.HOLE: "in a hole", Cell.CACHED: "cached", Cell.NEVER: "reserved"}
 
@@ -24,11 +25,12 @@ def inspector_lines(
     """The panel of `width` x `height` cells."""
     canvas = Canvas(width, height)
     _title(canvas, shown, margin)
-    names = labels(scene.lanes, width=_NAME)
-    for lane, name in enumerate(names):
-        canvas.put(margin, 1 + lane, name, lane_ink(lane))
-        _lane(canvas, 1 + lane, margin + _NAME + 1, scene.lanes[lane], shown.lanes[lane])
-    y = 2 + len(names)
+    y = 1
+    for lane, name in enumerate(labels(scene.lanes, width=_NAME)):
+        canvas.put(margin, y, name, lane_ink(lane))
+        rows = 2 if height >= _ROOMY else 1
+        y += _lane(canvas, y, margin + _NAME + 1, scene.lanes[lane], shown.lanes[lane], rows=rows)
+    y += 1
     if height - y < 3:
         y -= 1
     info = scene.lanes[shown.lane]
@@ -47,6 +49,8 @@ def sentence(scene: Scene, shown: Inspected) -> str:
     mine, name = shown.mine, scene.lanes[shown.lane].title
     who, blocks = formats.request(shown.request), formats.counted(len(mine.blocks), "block")
     match mine.stand:
+        case Stand.UNKNOWN if mine.why:
+            return f"{name}: how {who} stands is unknown. {mine.why}"
         case Stand.UNKNOWN:
             lost = f"the first {mine.forgotten:,} events are no longer known"
             return f"{name}: how {who} stands is unknown: {lost}."
@@ -84,15 +88,16 @@ def _unarrived(mine: Inspection) -> str:
     """Why no arrival is known."""
     if mine.forgotten and mine.stand is not Stand.COMING:
         return f"its beginning is not known, {mine.forgotten:,} events are forgotten"
+    if mine.stand is Stand.UNKNOWN:
+        return "not known here"
     return "refused at arrival" if mine.life else "not arrived yet"
 
 
-def _lane(canvas: Canvas, y: int, x: int, info: LaneInfo, mine: Inspection) -> None:
-    """A bar of what it holds and has filled, in the scale of its longest holding."""
+def _lane(canvas: Canvas, y: int, x: int, info: LaneInfo, mine: Inspection, *, rows: int) -> int:
+    """A bar of what it holds and has filled, in the scale of its longest holding; or how it stands, in up to
+    `rows` rows. Gives the rows it took."""
     if not mine.blocks:
-        ink = WARN if mine.stand is Stand.PREEMPTED else T3
-        canvas.put(x, y, cut(f"{mine.stand.value}. {mine.why}".strip(), canvas.width - x - 1), ink)
-        return
+        return _standing(canvas, y, x, mine, rows=rows)
     held = len(mine.blocks) * info.block_size
     room = min(32, max(8, canvas.width - x - 46))
     full, rest = divmod(8 * room * mine.stored // held, 8)
@@ -105,6 +110,15 @@ def _lane(canvas: Canvas, y: int, x: int, info: LaneInfo, mine: Inspection) -> N
     words = formats.counted(len(mine.blocks), "block") + (f", {shared:,} shared" if shared else "")
     if x + 3 + len(words) < canvas.width:
         canvas.put(x + 3, y, words, T3)
+    return 1
+
+
+def _standing(canvas: Canvas, y: int, x: int, mine: Inspection, *, rows: int) -> int:
+    ink, room = WARN if mine.stand is Stand.PREEMPTED else T3, canvas.width - x - 1
+    lines = cut_wrap(f"{mine.stand.value}. {mine.why}".strip(), room, rows)
+    for row, line in enumerate(lines):
+        canvas.put(x, y + row, line, ink)
+    return len(lines)
 
 
 def _blocks(canvas: Canvas, y: int, margin: int, shown: Inspected, info: LaneInfo, *, rows: int) -> int:
