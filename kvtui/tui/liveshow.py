@@ -18,7 +18,7 @@ NEWS_S: Final = 6.0  # for which something that happened to a server is told
 SLOTS: Final = "Each slot is drawn where it is: stored, held empty, kept for reuse."
 CONTENT: Final = "The grid shows cached content at cells given here; what is in use is the bar's."
 MISSING: Final = "KV events are missing: the map of cached content is not whole."
-USAGE: Final = "Where blocks lie is not published: what is in use is drawn from the first cell on."
+USAGE: Final = "Servers do not publish where blocks lie: use is drawn from the first cell on."
 NOTHING: Final = "{title} does not tell how full its KV memory is."
 
 
@@ -26,7 +26,6 @@ class LiveShow:
     """What is seen of servers since the screen opened; pausing freezes the view, not the watching."""
 
     experiment: Experiment | None = None
-    fixed = "These are real servers: nothing of them can be changed here."
 
     def __init__(
         self, session: Session, heading: Heading, *, contents: bool = False, beside: WhatIf | None = None
@@ -35,6 +34,12 @@ class LiveShow:
         self._session = session
         self._contents = contents
         self._beside = beside
+
+    @property
+    def fixed(self) -> str:
+        if self._beside is not None:
+            return "Servers are only watched here; lanes beside them are chosen with --lane."
+        return "Servers are only watched here: nothing of them can be changed."
 
     @property
     def edge_ps(self) -> int | None:

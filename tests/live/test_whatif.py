@@ -383,6 +383,12 @@ async def test_on_the_screen(server: Answers, recording: Recording) -> None:
             app.main.open_panel("figures")
             text = await seen(app, pilot, "r reported, d derived, s simulated")
             assert "1 s" in text
+            await pilot.press("m")
+            assert "lanes beside them are chosen with --lane" in await seen(app, pilot, "only watched here")
+            app.stage.selection.open(0, 1)
+            app.main.rearrange()
+            assert "unknown. A server does not publish which requests" in await seen(app, pilot, "Inspector")
+            await pilot.press("escape")
             assert [info.label for info in app.stage.lanes] == ["live", "simulated", "simulated"]
             recording.open((time.time() - recording.began) * 1000)
             await pilot.pause(1.5)
@@ -398,7 +404,7 @@ async def test_on_the_screen(server: Answers, recording: Recording) -> None:
             assert scene.time_s == pytest.approx(stood.time_s)
             assert [snapshot.behind_s for snapshot in scene.snapshots] == [0, 0, 0]
             await pilot.press("m")
-            assert "real servers" in text_of(app)
+            assert "beside them are chosen with --lane" in text_of(app)
 
 
 @pytest.mark.parametrize("size", [(60, 16), (80, 24), (200, 60)])

@@ -16,7 +16,7 @@ from kvtui.live.whatif.tail import WARM_S, Requests
 from kvtui.traces.workload import Workload
 from kvtui.units import picoseconds
 
-GIVEN: Final = "Simulated lanes get the requests of {name} when they came."
+GIVEN: Final = "Simulated lanes get the requests of {name}, at the times when they came."
 BEHIND: Final = (
     "Simulated lanes are {behind:,.0f} s behind, where the oldest request came that still has no end; pause, "
     "and they come up to the moment that is shown."

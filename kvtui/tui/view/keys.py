@@ -28,7 +28,7 @@ KEYS: Final = (
     Key("x", f"next_event('{EventKind.REJECTED}')", "x X", "Time", "the next rejection, the one before"),
     Key("v", f"next_event('{EventKind.EVICTED}')", "v V", "Time", "the next eviction, the one before"),
     Key("y", f"next_event('{EventKind.COPIED}')", "y Y", "Time", "the next copy-on-write, the one before"),
-    Key("w", f"next_event('{EventKind.QUEUE}')", "w W", "Time", "where somebody starts to wait, once before"),
+    Key("w", f"next_event('{EventKind.QUEUE}')", "w W", "Time", "where a queue forms, the one before"),
     Key("home", "go_to_start", "home", "Time", "go to the start"),
     Key("end", "go_to_end", "end", "Time", "go to the furthest point reached"),
     Key("colon", "go_to", ":", "Time", "go to a time; or click or drag on the timeline"),
