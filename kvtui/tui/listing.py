@@ -16,7 +16,7 @@ from kvtui.tui.stage import Stage
 from kvtui.tui.view.listing import Listing, problem
 
 QUEUES: Final = ("waiting", "running", "queues")
-_ASK: Final = "Only (12, 10-19, wait, preempt, run, prompt, answer):"
+_ASK: Final = "Show only (12, 10-19, wait, preempt, run, prompt, answer):"
 _WHEEL: Final = 3  # rows
 
 

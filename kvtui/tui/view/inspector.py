@@ -171,7 +171,7 @@ def _block(
         x = canvas.put(x, y, f"logical {at}", T3) + 2
         x = canvas.put(x, y, f"ref {mine.refs[at]}", T3) + 2
         key = mine.keys[at]
-        x = canvas.put(x, y, f"key {key:x}" if key is not None else "key its own", T3) + 2
+        x = canvas.put(x, y, f"key {key:x}" if key is not None else "no prefix key", T3) + 2
         others = mine.others.get(block.block, ())
         if others:
             x = canvas.put(x, y, "shared with ", T3)
