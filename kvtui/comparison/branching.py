@@ -78,8 +78,10 @@ def _take_over(lane: Lane, new: Lane, queue: list[Request]) -> None:
     engine.now_ps, engine.known, engine.results = old.now_ps, old.known, old.results
     engine._coming, engine._next, engine._loop = old._coming, old._next, old._loop
     engine._aborts, engine._live = old._aborts, {}
+    engine._tokens = old.output_tokens
     engine._meter = old.meter
     engine._meter.set(old.now_ps, 0, 0, NOTHING, blocked=False)
+    engine._meter.resize(engine.manager.blocks * engine.manager.block_size)
     scheduler = engine.scheduler
     scheduler.step, scheduler.prefix = old.scheduler.step, old.scheduler.prefix
     scheduler.spec = old.scheduler.spec

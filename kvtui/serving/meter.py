@@ -27,6 +27,7 @@ class Meter:
         self.blocked = 0  # time in which the next request waited for memory
         self.peak = 0  # requests running at once
         self._slots = slots
+        self._lost = 0  # of an earlier size: slots x ps that there were fewer than of this one
         self._since = 0
         self._running = 0
         self._final = 0
@@ -37,7 +38,12 @@ class Meter:
     @property
     def free(self) -> int:
         """Slots that belong to nobody, cached ones included."""
-        return self._slots * self.time - self.held
+        return self._slots * self.time - self._lost - self.held
+
+    def resize(self, slots: int) -> None:
+        """From now on the memory has so many slots."""
+        self._lost += (slots - self._slots) * self.time
+        self._slots = slots
 
     def flush(self, now: int) -> None:
         """Add what stood from the last change until `now`."""

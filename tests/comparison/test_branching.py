@@ -59,6 +59,18 @@ def test_everybody_is_served_in_the_end(text: str, step: int) -> None:
     assert sum(last.counters.split_mean) == pytest.approx(100)
 
 
+@pytest.mark.parametrize("text", SPECS)
+def test_free_memory_is_counted_by_the_size_that_it_had(text: str) -> None:
+    experiment = small("paged", requests=150)
+    before = standing(experiment, 100).engine
+    new = branch(standing(experiment, 100), experiment, LaneSpec.parse(text))
+    new.run()
+    meter, then = new.engine.meter, before.meter
+    sizes = [engine.manager.blocks * engine.manager.block_size for engine in (before, new.engine)]
+    assert meter.free + meter.held == sizes[0] * then.time + sizes[1] * (meter.time - then.time)
+    assert meter.free >= meter.cached
+
+
 def test_a_branch_with_the_same_setting_differs_by_the_restart_alone() -> None:
     experiment = small("paged", requests=150)
     new = branch(standing(experiment, 100), experiment, LaneSpec("paged"))
