@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtui.live.traffic.answers import Plain, Stream
 from kvtui.live.traffic.identity import Prefixes
 from kvtui.live.traffic.listening import aiohttp_and_web, listening
-from kvtui.live.traffic.tracefile import Exchange, TraceFile
+from kvtui.live.traffic.tracefile import Exchange, TraceFile, json_object
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, web
@@ -69,7 +69,7 @@ class Proxy:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         arrived = self._now()
         body = await request.read()
-        fields = _fields(body) if request.path.endswith(RECORDED) and request.method == "POST" else None
+        fields = json_object(body) if request.path.endswith(RECORDED) and request.method == "POST" else None
         if fields is None:
             return await self._pass_on(request, body, None, Plain(keep=False))
         exchange = Exchange(arrived, [], self._who(request.headers, fields))
@@ -142,14 +142,6 @@ class Proxy:
         named = next((headers[name] for name in _SESSION if name in headers), None)
         named = named or fields.get("prompt_cache_key") or fields.get("user")
         return self._prefixes.secret(named) if isinstance(named, str) else None
-
-
-def _fields(body: bytes) -> dict[str, Any] | None:
-    try:
-        fields = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return fields if isinstance(fields, dict) else None
 
 
 def _keeps_usage_back(path: str, fields: Mapping[str, Any]) -> bool:

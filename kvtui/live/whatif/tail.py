@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import json
 import math
 import os
 import time
@@ -14,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from kvtui.errors import ConfigError
 from kvtui.live.poll import now_s
-from kvtui.live.traffic.tracefile import BEGAN
+from kvtui.live.traffic.tracefile import BEGAN, json_object
 from kvtui.traces.formats.native import OPEN, are_runs, is_int
 
 MARGIN_S: Final = 0.25  # within which the recorder has written down that a request has come
@@ -90,7 +89,7 @@ class Tail:
         """From the first line on, which tells when the recording was begun."""
         with self._file() as stream:
             head, at = stream.readline(HEAD), stream.tell()
-        header = _object(head) or {}
+        header = json_object(head) or {}
         began, unit = _time(header.get(BEGAN)), header.get("unit")
         if began is None or not is_int(unit, least=1):
             raise ConfigError(
@@ -129,7 +128,7 @@ class Tail:
     def take(self) -> tuple[list[Known], float]:
         now = self._clock()
         for line in self._lines():
-            self._note(_object(line) or {}, now)
+            self._note(json_object(line) or {}, now)
         self._looked_s = now
         awaited = [at_s for at_s in self._open.elements() if at_s >= now - LOST_S]
         self._lost = self._open.total() - len(awaited)
@@ -188,11 +187,3 @@ class Tail:
 def _time(value: object) -> float | None:
     known = isinstance(value, int | float) and abs(value) < FAR and not isinstance(value, bool)
     return float(value) if known else None  # type: ignore[arg-type]
-
-
-def _object(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
