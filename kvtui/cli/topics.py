@@ -30,11 +30,12 @@ def explain(topic: str | None) -> None:
     name = topic.lower().replace("_", "-").replace(" ", "-")
     if name not in found:
         word = re.compile(rf"\b{re.escape(topic)}\b", re.IGNORECASE)
-        told = [each for each, (about, text) in found.items() if word.search(f"{about} {text}")]
+        told = {each: len(word.findall(f"{about} {text}")) for each, (about, text) in found.items()}
+        most = max(told, key=told.__getitem__)
         close = get_close_matches(name, found, n=1)
         hint = f"did you mean {close[0]}?" if close else "kvtui help lists the topics"
-        if told:
-            hint = f"kvtui help {told[0]} speaks of it"
+        if told[most]:
+            hint = f"kvtui help {most} speaks of it"
         raise ConfigError(f"there is no topic '{topic}'.", hint=hint)
     about, text = found[name]
     say(f"{name}: {about}\n\n{text if width() is None else paragraphs(text)}")

@@ -17,7 +17,8 @@ class Heading:
     model: str = ""  # "Llama-3.1-8B bf16"
     gpu: str = ""  # "A10G 24 GB"
     label: str = "simulated"
-    pool_bytes: int | None = None
+    pool_bytes: int | None = None  # on each of the GPUs
+    gpus: int = 1
     blocks: int = 0
     block_size: int = 16
     seed: int | None = None
@@ -39,6 +40,7 @@ def heading_of(experiment: Experiment) -> Heading:
         gpu=experiment.gpu_label,
         label=experiment.label,
         pool_bytes=experiment.pool_bytes,
+        gpus=experiment.tp,
         blocks=experiment.blocks if one_size else 0,
         block_size=experiment.block_size,
         seed=experiment.seed,

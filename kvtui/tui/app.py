@@ -97,7 +97,7 @@ class KvtuiApp(CleanApp[int]):
             self.screen.say(words)
 
     def get_system_commands(self, screen: Screen) -> Iterable[SystemCommand]:
-        for key in keys_for(len(self.stage.lanes)):
+        for key in keys_for(len(self.stage.lanes), useless=self.main.useless):
             everywhere = key.action.startswith("app.")
             if key.action != "app.command_palette" and (everywhere or screen is self.main):
                 title = key.help[0].upper() + key.help[1:]

@@ -14,6 +14,7 @@ from textual.widgets import Input, Label
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import KvtuiError
 from kvtui.tui.stage import Stage
+from kvtui.tui.view.useless import useless
 
 _ADD = "Add a lane (paged:32, contiguous:pow2, ...):"
 _BRANCH = "Fork {} here, with empty memory, as:"
@@ -35,6 +36,11 @@ class LaneKeys(Screen[None], inherit_bindings=False):
     def action_next_block(self, by: int) -> None:
         """Another block of the request that is inspected."""
         raise NotImplementedError
+
+    @property
+    def useless(self) -> frozenset[str]:
+        """Actions that can do nothing with what is shown."""
+        return useless(self.stage.lanes, fixed=self.stage.recorded, live=self.stage.live)
 
     def action_manager(self) -> None:
         """The run starts again with it, so no lane is changed that was not chosen."""

@@ -162,15 +162,13 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         following = self._next_panel()
         self.board.paint_text(scene, self._caption(scene, now), hint=self._hidden(following))
         if scene.inspected is not None:
-            entries = inspector_hints(scene.run, blocks=bool(scene.inspected.mine.blocks))
+            shown = scene.inspected
+            entries = inspector_hints(
+                scene.run, blocks=bool(shown.mine.blocks), block=shown.block is not None
+            )
         else:
-            stage = self.stage
             entries = hints(
-                run=scene.run,
-                next_panel=following,
-                blocks=stage.blocks,
-                live=stage.live,
-                fixed=stage.recorded,
+                run=scene.run, next_panel=following, blocks=self.stage.blocks, useless=self.useless
             )
         line, self._spots = footer_line(entries, width=plan.width, margin=plan.margin)
         if self._message[0] and not self.board.caption.display:

@@ -9,6 +9,7 @@ from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.events import Click, Resize
 from textual.screen import Screen
+from textual.scrollbar import ScrollBarRender
 
 from kvtui.tui.mainscreen import MESSAGE_S, MainScreen
 from kvtui.tui.rows import Rows
@@ -21,6 +22,12 @@ from kvtui.tui.view.keys import HELP_HINTS, SUMMARY_HINTS, Hint
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Scene
 from kvtui.tui.view.summary import summary_lines
+
+
+class PlainBar(ScrollBarRender):
+    """A scrollbar whose ends are whole cells: the parts of cells are not of ASCII."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
 
 
 class Page(Screen[None]):
@@ -48,7 +55,10 @@ class Page(Screen[None]):
         yield self._footer
 
     def on_mount(self) -> None:
-        self.query_one("#page").focus()
+        page = self.query_one("#page")
+        if self._text.look.ascii:
+            page.vertical_scrollbar.renderer = PlainBar  # type: ignore[misc]
+        page.focus()
 
     def on_resize(self, event: Resize) -> None:
         self._show()
@@ -102,7 +112,7 @@ class HelpPage(Page):
     def text(self, scene: Scene, look: Look, width: int) -> tuple[Line, ...]:
         scale = self._main.board.scale
         assert scale is not None
-        return help_lines(scene, scale, look, width=width)
+        return help_lines(scene, scale, look, width=width, useless=self._main.useless)
 
 
 class SummaryPage(Page):

@@ -12,7 +12,7 @@ from kvtui.tui.pages import Page
 from kvtui.tui.view.canvas import Line
 from kvtui.tui.view.keys import SETTINGS_HINTS
 from kvtui.tui.view.palette import Look
-from kvtui.tui.view.scene import Scene
+from kvtui.tui.view.scene import Scene, error_words
 from kvtui.tui.view.settings import settings_lines, settings_of
 
 
@@ -37,7 +37,8 @@ class SettingsPage(Page):
         self._chosen = 0
 
     def text(self, scene: Scene, look: Look, width: int) -> tuple[Line, ...]:
-        return settings_lines(self._before, self._after, self._lane, self._chosen, width=width)
+        error = error_words(scene.heading)
+        return settings_lines(self._before, self._after, self._lane, self._chosen, width=width, error=error)
 
     def action_move(self, by: int) -> None:
         self._chosen = (self._chosen + by) % len(settings_of(self._after, self._lane))

@@ -47,4 +47,5 @@ def test_commands_in_topics_can_be_run(command: str) -> None:
 def test_a_wrong_topic_is_answered_with_the_nearest() -> None:
     assert "did you mean preemption?" in complaint("help", "preemtion")
     assert "kvtui help latency speaks of it" in complaint("help", "ttft")
+    assert "kvtui help waste speaks of it" in complaint("help", "holes"), "that speaks most of it"
     assert "lists the topics" in complaint("help", "zzz")

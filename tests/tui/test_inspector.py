@@ -244,3 +244,6 @@ async def test_a_request_without_blocks_has_no_next_one() -> None:
         await pilot.press("up")
         assert app.stage.scene().inspected.request == app.stage.scene().frames[0].waiting[-1].request
         assert "next block" not in text(app, "footer")
+        reason = app.stage.scene().inspected.mine.why
+        assert reason in " ".join(text(app, "inspector").split()), "in whole"
+        assert re.search(r"\d  arrived  ", text(app, "inspector")), "its life where it has no blocks"

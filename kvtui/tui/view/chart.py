@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvtui.tui.view import formats
 from kvtui.tui.view.braille import Dots
 from kvtui.tui.view.canvas import Canvas, Line, text_width
-from kvtui.tui.view.formats import axis_top, tick
+from kvtui.tui.view.formats import axis_top, ticks
 from kvtui.tui.view.ink import BOLD, RULE, T3, lane_ink
 from kvtui.tui.view.scene import Scene, labels
 
@@ -76,8 +76,8 @@ def _apart(rows: list[int], height: int) -> list[int]:
 
 
 def _times(canvas: Canvas, left: int, width: int, row: int, end: float) -> None:
-    canvas.put(left, row, tick(0.0), T3)
+    start, middle, last = ticks((0.0, end / 2, end))
+    canvas.put(left, row, start, T3)
     if end > 0:
-        middle = tick(end / 2)
         canvas.put(left + (width - len(middle)) // 2, row, middle, T3)
-        canvas.put_right(left + width, row, tick(end), T3)
+        canvas.put_right(left + width, row, last, T3)

@@ -36,6 +36,12 @@ def tick(seconds: float) -> str:
     return clock(seconds)[:5] if seconds < 3600 else clock(seconds)
 
 
+def ticks(times: Sequence[float]) -> list[str]:
+    """The times of one axis; with tenths where whole seconds would not tell them apart."""
+    whole = [tick(time_s) for time_s in times]
+    return whole if len(set(whole)) == len(whole) else [clock(time_s) for time_s in times]
+
+
 def count(number: float | None, *, width: int = 6) -> str:
     """`1,209`; what does not fit in `width` cells is rounded to thousands, millions: `121k`, `1.2M`."""
     if number is None:

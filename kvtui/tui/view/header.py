@@ -58,7 +58,8 @@ def _forms(heading: Heading) -> list[tuple[str, ...]]:
     gpu_name = re.sub(r"\s+\d+ ?GB$", "", heading.gpu)
     gpu_short = f"{gpu_name} {short}".strip()
     model_short = re.sub(r"\s+\S+$", "", heading.model)
-    pool = f"KV pool {formats.memory(heading.pool_bytes)}" if heading.pool_bytes else ""
+    each = " per GPU" if heading.gpus > 1 else ""
+    pool = f"KV pool {formats.memory(heading.pool_bytes)}{each}" if heading.pool_bytes else ""
     blocks = f"{heading.blocks:,} blocks of {heading.block_size} tokens" if heading.blocks else ""
     seed = f"seed {heading.seed}" if heading.seed is not None else ""
     price = f"${heading.usd_per_hour:.2f}/h" if heading.usd_per_hour is not None else ""

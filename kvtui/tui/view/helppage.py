@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from itertools import groupby
 
 from kvtui.frames.frame import EventKind
@@ -9,7 +10,7 @@ from kvtui.tui.view.canvas import Canvas, Line
 from kvtui.tui.view.cells import MANY, Kind, code
 from kvtui.tui.view.glyphs import glyph
 from kvtui.tui.view.ink import BOLD, HOT, T2, T3, WARN, Ink, lane_ink
-from kvtui.tui.view.keys import keys_for
+from kvtui.tui.view.keys import NOTHING, Key, keys_for
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scale import Scale, cell_words
 from kvtui.tui.view.scene import Scene
@@ -46,10 +47,12 @@ _HAPPENED = {
 }
 
 
-def help_lines(scene: Scene, scale: Scale, look: Look, *, width: int, margin: int = 2) -> tuple[Line, ...]:
-    """The whole page; as many lines as it takes."""
+def help_lines(
+    scene: Scene, scale: Scale, look: Look, *, width: int, margin: int = 2, useless: Set[str] = NOTHING
+) -> tuple[Line, ...]:
+    """The whole page but for keys whose actions are `useless`; as many lines as it takes."""
     canvas = Canvas(width, _ROWS)
-    bottom = _keys(canvas, margin + 2, len(scene.lanes))
+    bottom = _keys(canvas, margin + 2, keys_for(len(scene.lanes), useless=useless))
     if width >= _SPLIT_AT:
         below = _legend(canvas, width // 2, 0, scene, scale, look)
     else:
@@ -57,11 +60,11 @@ def help_lines(scene: Scene, scale: Scale, look: Look, *, width: int, margin: in
     return canvas.lines()[: max(bottom, below)]
 
 
-def _keys(canvas: Canvas, x: int, lanes: int) -> int:
+def _keys(canvas: Canvas, x: int, table: Sequence[Key]) -> int:
     end = canvas.put(x, 0, "Help", BOLD)
     canvas.put(end + 2, 0, "every key here is also in the palette, ctrl+p", T3)
     y = 2
-    for group, keys in groupby(keys_for(lanes), key=lambda key: key.group):
+    for group, keys in groupby(table, key=lambda key: key.group):
         canvas.put(x, y, group, BOLD)
         for key in keys:
             y += 1

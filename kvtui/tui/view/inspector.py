@@ -14,7 +14,7 @@ from kvtui.tui.view.scene import Scene, labels
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _NAME = 11
 _TALL = 12  # rows from which blocks and life stand one under the other
-_ROOMY = 9  # rows from which why a request waits may take two
+_REASON = 4  # rows that why a request waits takes at most
 _INKS = {EventKind.PREEMPTED: WARN_BOLD, EventKind.SWAPPED: WARN_BOLD, EventKind.REJECTED: BAD}
 _STATES = {Cell.FREE: "free", Cell.HOLE: "in a hole", Cell.CACHED: "cached", Cell.NEVER: "reserved"}
 
@@ -25,10 +25,10 @@ def inspector_lines(
     """The panel of `width` x `height` cells."""
     canvas = Canvas(width, height)
     _title(canvas, shown, margin)
-    y = 1
+    y, below = 1, 3 if shown.mine.blocks else 2  # block table and block, or that the table is empty
     for lane, name in enumerate(labels(scene.lanes, width=_NAME)):
         canvas.put(margin, y, name, lane_ink(lane))
-        rows = 2 if height >= _ROOMY else 1
+        rows = max(1, min(_REASON, height - y - (len(scene.lanes) - lane - 1) - below))
         y += _lane(canvas, y, margin + _NAME + 1, scene.lanes[lane], shown.lanes[lane], rows=rows)
     y += 1
     if height - y < 3:
@@ -36,12 +36,17 @@ def inspector_lines(
     info = scene.lanes[shown.lane]
     if height >= _TALL:
         y = _blocks(canvas, y, margin, shown, info, rows=max(3, (height - y) // 2)) + 1
-        _life(canvas, y, margin, shown, info)
-    elif shown.view == "life":
-        _life(canvas, y, margin, shown, info)
+        _life(canvas, y, margin, shown, info, scene.heading.ttft_error)
+    elif shown.view == "life" or not _holds(shown):
+        _life(canvas, y, margin, shown, info, scene.heading.ttft_error)
     else:
         _blocks(canvas, y, margin, shown, info, rows=height - y)
     return canvas.lines()
+
+
+def _holds(shown: Inspected) -> bool:
+    """Whether there is anything to tell of blocks."""
+    return bool(shown.mine.blocks) or shown.block is not None
 
 
 def sentence(scene: Scene, shown: Inspected) -> str:
@@ -219,8 +224,9 @@ def _tenure(tenure: Tenure) -> str:
     return f"{formats.clock(tenure.since_s)}–{until}{', by prefix' if tenure.shared else ''}{fate}"
 
 
-def _life(canvas: Canvas, y: int, margin: int, shown: Inspected, info: LaneInfo) -> None:
-    """What happened, newest last; where there is no room for all, the newest."""
+def _life(canvas: Canvas, y: int, margin: int, shown: Inspected, info: LaneInfo, error: str) -> None:
+    """What happened, newest last; where there is no room for all, the newest. A predicted time stands with
+    the `error` of such times."""
     events = told(shown.mine.life)
     room = canvas.height - y
     if len(events) > room > 0:
@@ -229,7 +235,10 @@ def _life(canvas: Canvas, y: int, margin: int, shown: Inspected, info: LaneInfo)
     for event, words in events:
         canvas.put(margin, y, formats.clock(event.time_s), T3)
         x = canvas.put(margin + 9, y, f"{event.kind.value:<12}", _INKS.get(event.kind, T2))
-        canvas.put(x, y, cut(words or detail(event, info, room=60), canvas.width - x - 1), T3)
+        words = words or detail(event, info, room=60)
+        if event.kind is EventKind.FIRST_TOKEN and info.label == "simulated" and error:
+            words = f"{words}, {error}"
+        canvas.put(x, y, cut(words, canvas.width - x - 1), T3)
         y += 1
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Final, NamedTuple
 
 from kvtui.frames.frame import EventKind
 from kvtui.tui.view.scene import Run
+from kvtui.tui.view.useless import does
+
+NOTHING: Final[Set[str]] = frozenset()
 
 
 class Key(NamedTuple):
@@ -98,28 +102,24 @@ class Hint(NamedTuple):
     parts: tuple[Hint, ...] = ()
 
 
-def keys_for(lanes: int) -> tuple[Key, ...]:
-    """The keys of a screen with so many lanes."""
+def keys_for(lanes: int, *, useless: Set[str] = NOTHING) -> tuple[Key, ...]:
+    """The keys of a screen with so many lanes, but for those whose actions are `useless`."""
     more = MORE_LANES[: max(0, lanes - 2)]
     table = [key for key in KEYS if lanes > 1 or not key.action.startswith("focus_lane")]
     at = next(at for at, key in enumerate(table) if key.action == "manager")
-    return (*table[:at], *more, *table[at:])
+    return tuple(key for key in (*table[:at], *more, *table[at:]) if does(key.action) not in useless)
 
 
-def hints(*, run: Run, next_panel: str | None, blocks: bool, live: bool, fixed: bool) -> list[Hint]:
-    """Footer of the main screen, in reading order; `blocks`: whether a block size can be changed, `live`:
-    whether it is a real server, `fixed`: whether no lane can be changed."""
+def hints(*, run: Run, next_panel: str | None, blocks: bool, useless: Set[str] = NOTHING) -> list[Hint]:
+    """Footer of the main screen, in reading order, but for what is `useless`; `blocks`: whether a block size
+    can be changed."""
     first = _first(run)
     panel = [Hint("tab", next_panel, "next_panel")] if next_panel is not None else []
     look = [Hint("i", "inspect", "inspect"), Hint("z", "zoom", "zoom")]
     again = [] if run is Run.ENDED else [Hint("[ ]", "speed", "faster"), Hint("r", "restart", "restart")]
     summary = [] if run is Run.ENDED else [Hint("S", "summary", "summary")]
     entries = [*first, *panel, *_travel(run), *again, *look, *_lanes(blocks=blocks), *summary, *_ENDS]
-    return [
-        hint
-        for hint in entries
-        if not (live and hint.key in _NOT_LIVE) and not (fixed and hint.group == "lane")
-    ]
+    return [hint for hint in entries if does(hint.action) not in useless]
 
 
 def _first(run: Run) -> list[Hint]:
@@ -167,14 +167,14 @@ _ENDS: Final = (
 )
 
 
-def inspector_hints(run: Run, *, blocks: bool) -> list[Hint]:
-    """Footer while a request is inspected; `blocks`: whether it holds any."""
+def inspector_hints(run: Run, *, blocks: bool, block: bool = False) -> list[Hint]:
+    """Footer while a request is inspected; `blocks`: whether it holds any, `block`: whether one is shown."""
     moving = run in (Run.RUNNING, Run.SEARCHING)
     return [
         Hint("esc", "close", "close"),
         Hint("↓ ↑", "next request", "next_request(1)", "next"),
         *([Hint("b", "next block", "next_block(1)", "block")] if blocks else []),
-        Hint("tab", "blocks, life", "next_panel", "life"),
+        *([Hint("tab", "blocks, life", "next_panel", "life")] if blocks or block else []),
         Hint("z", "zoom", "zoom"),
         *([] if moving else _STEPS),
         Hint("space", "pause" if moving else "run", "toggle_pause"),
@@ -203,7 +203,6 @@ SETTINGS_HINTS: Final = (
     Hint("enter", "run with it", "apply"),
 )
 
-_NOT_LIVE: Final = ("[ ]", "r", "S", "n")
 # What gives way first where the footer gets narrow: keys are left out, groups put together.
 _SHORTER: Final = (
     *("ctrl+p", "s", "/", "z", ":", "n", "r", "lane", "S", "step", "[ ]"),

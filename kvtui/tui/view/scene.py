@@ -97,6 +97,13 @@ def compared(scene: Scene) -> tuple[int, int]:
     return 0, scene.focus if scene.focus else last
 
 
+def error_words(heading: Heading) -> str:
+    """How far off predicted times were where others had measured; nothing where that is not known."""
+    if not (heading.tpot_error and heading.ttft_error):
+        return ""
+    return f"Predicted: {heading.tpot_error} each next token, {heading.ttft_error} the first."
+
+
 def drained(scene: Scene, lane: int) -> bool:
     """Whether nobody is left to be let in, so that a small batch says nothing about memory."""
     if not scene.heading.requests or scene.lanes[lane].label == "live":

@@ -17,11 +17,13 @@ _TURNED: Final = ("contiguous", "paged")
 
 @dataclass(frozen=True)
 class Setting:
-    """`lane`: of the chosen lane only. `managers`: which lanes it means something to."""
+    """`words` say what it does, `short` where they have no room. `lane`: of the chosen lane only. `managers`:
+    which lanes it means something to."""
 
     name: str
     label: str
     words: str
+    short: str
     values: tuple[Any, ...]
     lane: bool = False
     managers: tuple[str, ...] = MANAGERS
@@ -49,6 +51,7 @@ SETTINGS: Final = (
         "manager",
         "manager",
         "Reserve a region a request, or hand out blocks one by one.",
+        "A region a request, or blocks.",
         _TURNED,
         lane=True,
     ),
@@ -56,6 +59,7 @@ SETTINGS: Final = (
         "reserve",
         "reserve",
         "How much a region holds: the maximum length, the next power of two, or exactly what is needed.",
+        "How much a region holds.",
         RESERVE,
         lane=True,
         managers=("contiguous",),
@@ -64,6 +68,7 @@ SETTINGS: Final = (
         "placement",
         "placement",
         "Where a region goes: the first stretch it fits in, or by halving.",
+        "Where a region goes.",
         PLACEMENT,
         lane=True,
         managers=("contiguous",),
@@ -72,6 +77,7 @@ SETTINGS: Final = (
         "block_size",
         "block size",
         "Tokens a block. Small ones waste less at the end of a request, large ones need fewer look-ups.",
+        "Tokens a block; small ones waste less.",
         (8, 16, 32, 64, 128),
         lane=True,
         managers=PAGED,
@@ -80,6 +86,7 @@ SETTINGS: Final = (
         "prefix_cache",
         "prefix cache",
         "Keep the blocks of requests that ended, so that a later one with the same beginning finds them.",
+        "Keep blocks for the same beginning.",
         (True, False),
         lane=True,
         managers=("paged",),
@@ -88,6 +95,7 @@ SETTINGS: Final = (
         "kv_dtype",
         "KV type",
         "Elements of K and V: at 8 bits the same memory holds twice the tokens.",
+        "At 8 bits twice the tokens fit.",
         ("auto", "fp8"),
         lane=True,
     ),
@@ -95,39 +103,49 @@ SETTINGS: Final = (
         "max_num_seqs",
         "requests at once",
         "At most so many run together, whatever the memory (usual: vLLM's server on this GPU).",
+        "At most so many run together.",
         (None, 8, 16, 32, 64, 128, 256, 512, 1024),
     ),
     Setting(
         "max_num_batched_tokens",
         "tokens a step",
         "The budget of one step: long prompts are cut into chunks of it.",
+        "The budget of one step.",
         (None, 512, 1024, 2048, 4096, 8192, 16384),
     ),
     Setting(
         "chunked_prefill",
         "chunked prefill",
         "Compute a long prompt over several steps, so that others go on meanwhile.",
+        "A long prompt over several steps.",
         (True, False),
     ),
     Setting(
-        "policy", "policy", "Who comes next: the first that came, or the most urgent.", ("fcfs", "priority")
+        "policy",
+        "policy",
+        "Who comes next: the first that came, or the most urgent.",
+        "Who comes next.",
+        ("fcfs", "priority"),
     ),
     Setting(
         "long_prefill_token_threshold",
         "longest chunk",
         "No prompt gets more tokens of a step than this (0: no limit).",
+        "Of one prompt in a step; 0: no limit.",
         (0, 256, 1024, 4096),
     ),
     Setting(
         "watermark",
         "watermark",
         "The share of blocks that is kept free when a request is let in, against preemptions.",
+        "Blocks kept free when one is let in.",
         (0.0, 0.01, 0.02, 0.05),
     ),
     Setting(
         "async_scheduling",
         "asynchronous",
         "Decide on a step before the results of the last one are seen.",
+        "Decide before results are seen.",
         (False, True),
     ),
 )
@@ -139,11 +157,20 @@ def settings_of(experiment: Experiment, lane: int) -> list[Setting]:
 
 
 def settings_lines(
-    before: Experiment, after: Experiment, lane: int, chosen: int, *, width: int, margin: int = 2
+    before: Experiment,
+    after: Experiment,
+    lane: int,
+    chosen: int,
+    *,
+    width: int,
+    margin: int = 2,
+    error: str = "",
 ) -> tuple[Line, ...]:
-    """The whole page: what is set, what is about to change, and what the chosen setting does."""
+    """The whole page: what is set, what is about to change, what the chosen setting does, and how far off
+    the times are that come of it (`error`)."""
     shown = settings_of(after, lane)
-    canvas = Canvas(width, len(shown) + 8)
+    told = wrap(shown[chosen].words, width - 2 * margin)[:2] + wrap(error, width - 2 * margin)
+    canvas = Canvas(width, len(shown) + 6 + len(told))
     end = canvas.put(margin, 0, "Settings", BOLD)
     canvas.put(end + 2, 0, "↻ = a change starts the run again from the same requests", T3)
     y = 2
@@ -160,9 +187,10 @@ def settings_lines(
         canvas.put(margin + 2 + _LABEL, y, value, HOT if changed else T1)
         canvas.put(margin + 2 + _LABEL + _VALUE, y, "↻", WARN if changed else T3)
         x = margin + 2 + _LABEL + _VALUE + 3
-        canvas.put(x, y, cut(setting.words, width - margin - x), T2 if at == chosen else T3)
+        words = setting.words if len(setting.words) <= width - margin - x else setting.short
+        canvas.put(x, y, cut(words, width - margin - x), T2 if at == chosen else T3)
         y += 1
-    for row, line in enumerate(wrap(shown[chosen].words, width - 2 * margin)[:2]):
+    for row, line in enumerate(told):
         canvas.put(margin, y + 1 + row, line, T2)
     return canvas.lines()
 

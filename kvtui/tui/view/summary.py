@@ -156,6 +156,7 @@ def _subject(scene: Scene) -> str:
     heading = scene.heading
     lane = scene.lanes[0]
     pool = formats.memory(lane.pool_bytes) if lane.pool_bytes else f"{lane.pool_tokens:,} slots"
+    pool += " per GPU" if heading.gpus > 1 and lane.pool_bytes else ""
     seed = f", seed {heading.seed}" if heading.seed is not None else ""
     return f"{heading.requests:,} requests{seed}, the same {pool} of KV memory in each lane, {heading.label}"
 

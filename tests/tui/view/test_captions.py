@@ -68,6 +68,15 @@ def test_nothing_to_do_for_a_while() -> None:
     assert said(idle) == ["Nothing runs and nobody waits: the next request has not come yet."]
 
 
+def test_what_is_told_a_little_longer_is_still_true() -> None:
+    nobody = scene(frames=tuple(counted(frame, running=0, waiting=0) for frame in scene().frames))
+    for name in ("keep up", "idle"):
+        (line,) = caption(nobody, Situation(name), Room(116, 2))
+        assert plain(line).startswith("Nothing runs and nobody waits"), "and not: both keep up, 0 and 0 run"
+        (line,) = caption(scene(), Situation(name), Room(116, 2))
+        assert plain(line).startswith("Both keep up: 19 and 66")
+
+
 def test_no_request_fits() -> None:
     refused = replace(empty_frame(), step=1, counters=counters(rejected=9))
     assert said(scene(frames=(refused, refused)))[0].startswith("No request fits")

@@ -28,6 +28,8 @@ def test_clock(seconds: float, text: str) -> None:
 
 
 def test_tick_leaves_tenths_out() -> None:
+    assert formats.ticks((0, 37, 74)) == ["00:00", "00:37", "01:14"]
+    assert formats.ticks((0, 0.6, 1.2)) == ["00:00.0", "00:00.6", "00:01.2"]
     assert [formats.tick(t) for t in (0, 37.4, 3599, 3674)] == ["00:00", "00:37", "59:59", "1:01:14"]
 
 

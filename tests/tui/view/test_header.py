@@ -46,6 +46,11 @@ def test_a_pool_without_hardware() -> None:
     assert "trace.csv · simulated · 625 blocks of 16 tokens" in text(120, heading=bare)
 
 
+def test_a_pool_on_several_gpus_is_that_of_each() -> None:
+    assert "KV pool 4.88 GiB per GPU" in text(200, heading=replace(HEADING, gpus=2))
+    assert "per GPU" not in text(200)
+
+
 def test_paused_and_ended_are_pills() -> None:
     for run, word in ((Run.PAUSED, " PAUSED "), (Run.ENDED, " ENDED ")):
         line = header_line(scene(run=run), width=120, margin=2)

@@ -9,10 +9,17 @@ from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.footer import footer_line
 from kvtui.tui.view.keys import Hint, hints, inspector_hints, keys_for
 from kvtui.tui.view.scene import Run
+from kvtui.tui.view.useless import useless
+from tests.tui.frames import lane
 
 
 def entries(run: Run, *, panel: str | None = "waiting", **changes: bool) -> list[Hint]:
-    return hints(run=run, next_panel=panel, **({"blocks": True, "live": False, "fixed": False} | changes))
+    known = useless(
+        [lane("paged", label="live" if changes.pop("servers", False) else "simulated")],
+        fixed=changes.pop("fixed", False),
+        live=changes.pop("live", False),
+    )
+    return hints(run=run, next_panel=panel, useless=known, **({"blocks": True} | changes))
 
 
 def text(width: int, run: Run, **changes: object) -> str:
@@ -59,6 +66,20 @@ def test_keys_that_do_nothing_are_not_shown() -> None:
     recorded = text(260, Run.RUNNING, fixed=True)
     assert not [word for word in ("manager", "lane", "fork", "settings") if word in recorded]
     assert "speed" not in text(260, Run.RUNNING, live=True)
+    served = text(260, Run.PAUSED, live=True, fixed=True, servers=True)
+    assert not [word for word in ("inspect", "filter", "event", "summary", "restart") if word in served]
+
+
+def test_the_help_of_what_cannot_be_changed_names_no_key_that_would() -> None:
+    simulated, server = lane("paged"), lane("paged", label="live")
+    recorded = keys_for(2, useless=useless([simulated, simulated], fixed=True, live=False))
+    assert not {"m", "b", "o", "a", "D", "f", "="} & {key.written for key in recorded}
+    assert {"space", "n", "enter", "S", "z", "r"} <= {key.written for key in recorded}
+    watched = {key.written for key in keys_for(1, useless=useless([server], fixed=True, live=True))}
+    assert not {"n", "N", "p P", "[", "]", "r", "enter", "/", "S", "m"} & watched
+    assert {"space", "z", "tab", ":", "q"} <= watched
+    beside = {key.written for key in keys_for(2, useless=useless([server, simulated], fixed=True, live=True))}
+    assert {"enter", "/"} <= beside
 
 
 @pytest.mark.parametrize("width", range(60, 261, 7))
@@ -78,7 +99,7 @@ def test_the_footer_of_the_inspector_fits_too(width: int, blocks: bool) -> None:
     assert line.startswith("esc close  ")
     if width >= 80:
         assert ("  b block" in line or "  b next block" in line) == blocks
-        assert "life" in line
+        assert ("life" in line) == blocks, "where there are no blocks, life is what is seen"
 
 
 def test_a_click_on_one_of_several_keys_means_that_one() -> None:

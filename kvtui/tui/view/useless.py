@@ -1,0 +1,32 @@
+"""Keys that can do nothing with what is shown: neither the footer nor the help speaks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kvtui.frames.frame import LaneInfo
+
+CHANGING: Final = ("manager", "block_size", "settings", "add_lane", "remove_lane", "branch", "make_baseline")
+GOING_ON: Final = ("next_event", "previous_event", "slower", "faster", "restart")
+OF_REQUESTS: Final = (
+    *("inspect", "next_request", "next_block", "close", "filter", "page"),
+    *("next_event", "previous_event"),
+)
+COMPARING: Final = ("summary",)
+
+
+def useless(lanes: Sequence[LaneInfo], *, fixed: bool, live: bool) -> frozenset[str]:
+    """Their actions. `fixed`: whether nothing can be changed, `live`: whether time goes on by itself."""
+    servers = [lane.label == "live" for lane in lanes]
+    return frozenset(
+        (*CHANGING,) * fixed
+        + (*GOING_ON,) * live
+        + (*OF_REQUESTS,) * all(servers)  # which tell of no request
+        + (*COMPARING,) * servers[0]
+    )
+
+
+def does(action: str) -> str:
+    """The name of an action without what it is done to."""
+    return action.partition("(")[0]
