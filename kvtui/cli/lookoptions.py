@@ -17,7 +17,7 @@ OPTIONS = (
         "--colors", default="auto", show_default=True, type=click.Choice(["auto", "256", "16", "none"])
     ),
     click.option(
-        "--language", type=click.Choice(["en", "ja"]), help="Of captions and tour; else by the locale."
+        "--language", type=click.Choice(["en", "ja"]), help="Of main screen and tour; else by the locale."
     ),
     click.option("--ascii", is_flag=True, help="Draw with ASCII characters only."),
     click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal."),

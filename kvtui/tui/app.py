@@ -54,6 +54,7 @@ class KvtuiApp(CleanApp[int]):
         self.theme = theme_name(theme)
         self._tour = tour
         self.stage = Stage(what, speed=speed, filming=filming)
+        self.stage.language = language
         self.main = MainScreen(self.stage, Look(PALETTES[theme], ascii, language), rate=view_rate())
 
     def get_default_screen(self) -> Screen:

@@ -33,6 +33,7 @@ from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.situation import Narrator
 from kvtui.tui.view.timeline import time_at, timeline_line
 from kvtui.tui.view.toosmall import too_small
+from kvtui.tui.view.words import word
 from kvtui.tui.zooming import Zooming
 
 TEXT_EVERY_S: Final = 0.25  # figures change no faster than they can be read
@@ -170,7 +171,9 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
             entries = hints(
                 run=scene.run, next_panel=following, blocks=self.stage.blocks, useless=self.useless
             )
-        line, self._spots = footer_line(entries, width=plan.width, margin=plan.margin)
+        line, self._spots = footer_line(
+            entries, width=plan.width, margin=plan.margin, language=scene.language
+        )
         if self._message[0] and not self.board.caption.display:
             room = plan.width - 2 * plan.margin
             line = ((" " * plan.margin + cut(self._message[0], room), WARN),)
@@ -370,7 +373,8 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         """Says which key shows the panels that have no room now."""
         plan = self.board.plan
         more = len([name for name in plan.cycle if name]) - 2 if plan is not None else 0
-        return f"tab: {following}" + (f" +{more}" if more > 0 else "") if following else ""
+        name = word(following or "", self.stage.language)
+        return f"tab: {name}" + (f" +{more}" if more > 0 else "") if following else ""
 
     def _next_panel(self) -> str | None:
         """What the key for the next panel would show."""

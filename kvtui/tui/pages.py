@@ -78,7 +78,9 @@ class Page(Screen[None]):
 
     def _show_keys(self) -> None:
         width = self.app.size.width
-        line, self._spots = footer_line(self.hints(), width=width, margin=_margin(width))
+        line, self._spots = footer_line(
+            self.hints(), width=width, margin=_margin(width), language=self._header.look.language
+        )
         self._footer.show([line])
 
     def say(self, text: str) -> None:

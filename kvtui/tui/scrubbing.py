@@ -10,7 +10,8 @@ from textual.screen import Screen
 
 from kvtui.frames.frame import EventKind
 from kvtui.tui.board import Board
-from kvtui.tui.stage import MARKED, Stage
+from kvtui.tui.stage import Stage
+from kvtui.tui.travel import MARKED
 from kvtui.tui.view.timeline import time_at
 
 WORDS: Final = {  # what is said where there is none

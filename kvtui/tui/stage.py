@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec, named
-from kvtui.comparison.player import BREATH_S, ROWS, Clock, History, Player
+from kvtui.comparison.player import ROWS, Clock, History, Player
 from kvtui.errors import KvtuiError
 from kvtui.exports import Exhibit, LaneExhibit
 from kvtui.frames.chronicle import Chronicle
-from kvtui.frames.frame import EventKind, LaneInfo
+from kvtui.frames.frame import LaneInfo
 from kvtui.recording.filming import Filming
 from kvtui.serving.measured import DeviceState
 from kvtui.tui.lineup import Lineup, kept_name, manager_after
 from kvtui.tui.selection import ROWS as ALL_ROWS
 from kvtui.tui.selection import Selection
 from kvtui.tui.show import Films, Playable, Show, Simulation, show_of
+from kvtui.tui.travel import Travel
 from kvtui.tui.view import formats
 from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.timeline import Marks
-from kvtui.units import picoseconds, seconds
+from kvtui.tui.view.words import ENGLISH
+from kvtui.units import seconds
 
-Kinds = Iterable[EventKind]
 NOTHING_TOLD: Final = Chronicle()  # of a lane that keeps no chronicle
-
-MARKED: Final = (EventKind.PREEMPTED, EventKind.EVICTED, EventKind.REJECTED)
 SPEEDS: Final = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, math.inf)
 BLOCK_SIZES: Final = (8, 16, 32, 64, 128)
-FURTHER_S: Final = 0.5  # virtual seconds run at once while looking for an event
-JUST_PS: Final = 1000  # more than is lost where a time goes through floating point seconds
 NEAR: Final = 0.9  # the part of a speed that has to be reached for it to count as reached
 
 
-class Stage(Lineup):
+class Stage(Lineup, Travel):
     """Builds the lanes, and anew when something is changed; a scene is all that the screen sees of it."""
 
     def __init__(self, what: Playable, *, speed: float, filming: Films | None = None) -> None:
@@ -47,6 +43,7 @@ class Stage(Lineup):
         self.selection = Selection()
         self._cut = ""  # what is said of a recording that a change has ended
         self.notice = ""  # a sentence to be told
+        self.language = ENGLISH  # of what the screen says
         self._held = self._wrong = False
         self.searching = False  # whether it runs on for something that is looked for
         self._clock = Clock(speed=speed)
@@ -175,6 +172,7 @@ class Stage(Lineup):
             inspected=self.selection.inspected(self.lanes, self._chronicles, frames),
             snapshots=self._show.snapshots(self.player.lanes),
             told=self._show.told(self.player.lanes),
+            language=self.language,
         )
 
     def _judged(self) -> str:
@@ -221,69 +219,6 @@ class Stage(Lineup):
         if self._held:
             self.player.pause(held)
         self._held = self._held and held
-
-    def step(self) -> None:
-        """One step of the chosen lane, while paused; the others come up to its time."""
-        if self._clock.paused:
-            self.player.step(self.target)
-
-    def back(self) -> None:
-        """One step of the chosen lane undone, while nothing runs; the others go to its time."""
-        if self.run is not Run.RUNNING:
-            self._stand()
-            self.player.back(self.target)
-
-    def go_to(self, time_s: float) -> None:
-        """Stand still at a time: at once if it has been reached before."""
-        self._stand()
-        self.player.seek(picoseconds(time_s))
-
-    def go_to_end(self) -> None:
-        """Stand still at the furthest point reached; behind the last step if that is the end."""
-        self._stand()
-        self.player.seek(self.player.furthest_ps + (1 if self.at_end else 0))
-
-    def next_event(self, kinds: Kinds = MARKED, *, after_ps: int | None = None) -> bool:
-        """Stand still at the next event of these kinds, after now or so; False if none is known."""
-        after = self._clock.now_ps if after_ps is None else after_ps
-        return self._go_to_event([at for at in self._events(kinds) if at > after][:1])
-
-    def previous_event(self, kinds: Kinds = MARKED) -> bool:
-        """The same for the one before."""
-        return self._go_to_event([at for at in self._events(kinds) if at < self._clock.now_ps][-1:])
-
-    @property
-    def at_end(self) -> bool:
-        """Whether nothing is left that could still happen: everything has been run."""
-        return self.player.exhausted
-
-    async def look_further(self) -> None:
-        """Run on a little and note what happens."""
-        self._stand()
-        self.player.seek(self.player.furthest_ps + picoseconds(FURTHER_S))
-        while self.player.lagging:
-            await asyncio.sleep(BREATH_S)
-        self.scene()
-
-    def _go_to_event(self, found: list[int]) -> bool:
-        self._stand()
-        for at in found:
-            self.player.seek(at)
-        return bool(found)
-
-    def _events(self, kinds: Kinds) -> list[int]:
-        """Moments at which a step in which such a thing happened has just begun, in any lane."""
-        kinds = tuple(kinds)
-        found = [self.chronicle(lane).moments(kinds) for lane in range(len(self.lanes))]
-        moments = {at + 1 for each in found for at in each.tolist()}
-        if not all(self.chronicle(lane).events.total for lane in range(len(self.lanes))):
-            marks = (mark for mark in self._marks.all() if mark.kind in kinds)
-            moments |= {picoseconds(mark.time_s) + JUST_PS for mark in marks}
-        return sorted(moments)
-
-    def _stand(self) -> None:
-        self._held = False
-        self.player.pause()
 
     def change_speed(self, by: int) -> None:
         """`by` places along `SPEEDS`."""

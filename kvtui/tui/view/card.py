@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kvtui.live.report import stale
 from kvtui.tui.view import formats
-from kvtui.tui.view.canvas import Canvas, Rect, cut
+from kvtui.tui.view.canvas import Canvas, Rect, cut, text_width
 from kvtui.tui.view.digits import SMALL, digits, fit
 from kvtui.tui.view.ink import BAD, BOLD, HOT, T1, T2, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.layout import GRID, Form
@@ -31,6 +31,7 @@ _SIZE = {
 }
 
 _TITLE = 20  # cells
+_RATE = 8  # cells for the name of the rate beside its number
 
 
 def draw_card(scene: Scene, lane: int, form: Form, look: Look, *, place: str = "") -> Canvas:
@@ -54,6 +55,7 @@ class _Card:
         self.counters = self.frame.counters
         self.parts = parts_of(self.frame, self.info, lane, look)
         self.width = canvas.width
+        self.word = scene.word
 
     def title(self, x: int, *, step: bool) -> None:
         focused = self.scene.focus == self.lane
@@ -63,10 +65,14 @@ class _Card:
         end = self.canvas.put(x, 0, cut(self.info.title, _TITLE), ink)
         right = self.width - x
         if step and self.info.label != "live":
-            text = f"step {self.frame.step:,}"
+            text = self.scene.phrase(f"step {self.frame.step:,}")
             right = self.canvas.put_right(self.width - 1, 0, text, T3)
         failure = self.scene.failure(self.lane)
-        text, ink = (f"stopped: {failure}", BAD) if failure else (self.place or self.info.subtitle, T3)
+        text, ink = (
+            (f"stopped: {failure}", BAD)
+            if failure
+            else (self.place or self.scene.phrase(self.info.subtitle), T3)
+        )
         if self.stale:
             live = self.info.label == "live"
             text, ink = (self.stale, BAD) if live else (f"{self.info.label}, {self.stale}", WARN)
@@ -107,8 +113,10 @@ class _Card:
     def words(self) -> str:
         """What the large figure counts."""
         if self.scene.ahead(self.lane):
-            return f"forks at {formats.clock(self.info.since_s)}"
-        return f"done at {formats.clock(self.frame.time_s)}" if self.frame.done else "running at once"
+            return f"{self.word('forks at')} {formats.clock(self.info.since_s)}"
+        if self.frame.done:
+            return f"{self.word('done at')} {formats.clock(self.frame.time_s)}"
+        return self.word("running at once")
 
     def pill(self, x: int, y: int) -> None:
         if self.ratio:
@@ -116,8 +124,9 @@ class _Card:
             self.canvas.put(x, y, f" {self.ratio} ", ink)
 
     def peak(self, x: int, y: int, *, gap: int) -> int:
-        x = self.canvas.put(x, y, f"peak {formats.count(self.counters.batch_peak)}", T3) + gap
-        return self.canvas.put(x, y, f"mean {formats.mean(self.counters.batch_mean)}", T3)
+        peak, mean = formats.count(self.counters.batch_peak), formats.mean(self.counters.batch_mean)
+        x = self.canvas.put(x, y, f"{self.word('peak')} {peak}", T3) + gap
+        return self.canvas.put(x, y, f"{self.word('mean')} {mean}", T3)
 
     def kept(self, x: int, end: int, y: int) -> None:
         """How many keep the limits, where any are set."""
@@ -130,7 +139,7 @@ class _Card:
             draw_bar(self.canvas, x, y, self.parts, width=width, glyph=glyph)
 
     def figure(self, x: int, end: int, y: int, label: str, value: str, ink: Ink = T1) -> None:
-        self.canvas.put(x, y, label, T3)
+        self.canvas.put(x, y, self.word(label), T3)
         self.canvas.put_right(end, y, value, ink)
 
     def latency(self, name: str, attribute: str) -> tuple[str, Ink]:
@@ -142,7 +151,7 @@ class _Card:
     def counted(self, x: int, y: int, pairs: tuple[tuple[str, str], ...]) -> None:
         """Label and number, one after the other in a row."""
         for label, value in pairs:
-            x = self.canvas.put(x, y, label + " ", T3)
+            x = self.canvas.put(x, y, self.word(label) + " ", T3)
             x = self.canvas.put(x, y, value, T1) + 2
 
 
@@ -164,7 +173,7 @@ def _small(card: _Card) -> None:
     card.pill(end + 1, 1)
     end = card.peak(x, 2, gap=2) + 2
     kept = slo_kept(card.scene, card.lane, whole=True)
-    if kept and end + len(f"SLO {kept}") < card.width:
+    if kept and end + text_width(f"SLO {kept}") < card.width:
         card.counted(end, 2, (("SLO", kept),))
     below = card.canvas.height - 4
     card.bar(1, below, 32, "━")
@@ -207,7 +216,8 @@ def _large(card: _Card) -> None:
     card.figure(x, x + 13, 5, "waiting", formats.count(counters.waiting, width=5))
     card.figure(x, x + 13, 6, "finished", formats.count(counters.finished, width=5))
     card.figure(x + 15, x + 29, 5, "preempted", formats.count(counters.preemptions, width=5), preempted)
-    card.figure(x + 15, x + 29, 6, "tokens/s", formats.count(counters.output_tokens_per_s, width=5))
+    rate = "tokens/s" if text_width(card.word("tokens/s")) <= _RATE else "tok/s"
+    card.figure(x + 15, x + 29, 6, rate, formats.count(counters.output_tokens_per_s, width=5))
     card.figure(x + 31, x + 46, 5, "TTFT p50", *card.latency("ttft", "p50"))
     card.figure(x + 31, x + 46, 6, "TTFT p99", *card.latency("ttft", "p99"))
     card.kept(x + 31, x + 46, 4)

@@ -19,8 +19,8 @@ def chart_lines(
 ) -> tuple[Line, ...]:
     """The panel of `width` x `height` cells: a title, the plot, and three times under it."""
     canvas = Canvas(width, height)
-    x = canvas.put(margin, 0, "Batch size", BOLD)
-    canvas.put(x + 2, 0, "requests running at once", T3)
+    x = canvas.put(margin, 0, scene.word("Batch size"), BOLD)
+    canvas.put(x + 2, 0, scene.word("requests running at once"), T3)
     left = margin + _TICKS
     titles = labels(scene.lanes, width=min(_TITLE, width // 3))
     digits = max(len(formats.count(frame.counters.running)) for frame in scene.frames)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import groupby
 
@@ -24,15 +24,15 @@ def event_lines(
 ) -> tuple[Line, ...]:
     """The panel of `width` x `height` cells; `hint` stands at the right of the title."""
     canvas = Canvas(width, height)
-    x = canvas.put(margin, 0, "Events", BOLD)
-    canvas.put(x + 2, 0, "newest first", T3)
+    x = canvas.put(margin, 0, scene.word("Events"), BOLD)
+    canvas.put(x + 2, 0, scene.word("newest first"), T3)
     canvas.put_right(width - margin, 0, hint, T3)
     names = labels(scene.lanes, width=_WIDE_NAME if width >= _WIDE else _NAME)
     id_at = margin + 10 + max(map(text_width, names))
     for row, (lane, event) in zip(range(1, height), newest(scene), strict=False):
         canvas.put(margin + 9, row, names[lane], lane_ink(lane))
         canvas.put(margin, row, formats.clock(event.time_s), T3)
-        _event(canvas, row, id_at, scene.lanes[lane], event)
+        _event(canvas, row, id_at, scene, lane, event)
     return canvas.lines()
 
 
@@ -49,24 +49,26 @@ def newest(scene: Scene) -> Iterator[tuple[int, Event]]:
         yield lane, flood[0]._replace(a=sum(event.a for event in flood))
 
 
-def _event(canvas: Canvas, row: int, x: int, info: LaneInfo, event: Event) -> None:
+def _event(canvas: Canvas, row: int, x: int, scene: Scene, lane: int, event: Event) -> None:
     """Request, verb and detail from column `x` on."""
     if event.request >= 0:
         canvas.put(x, row, "▍", hue_ink(event.request))
         canvas.put(x + 1, row, formats.request(event.request), T2)
-    verb = _VERBS.get(event.kind, event.kind.value)
+    verb = scene.word(_VERBS.get(event.kind, event.kind.value))
     canvas.put(x + 7, row, verb, _INKS.get(event.kind, T2))
     room = canvas.width - (x + 18) - 1
     if room >= 12:
-        canvas.put(x + 18, row, detail(event, info, room=room), T3)
+        words = detail(event, scene.lanes[lane], room=room, said=scene.phrase)
+        canvas.put(x + 18, row, words, T3)
 
 
-def detail(event: Event, info: LaneInfo, *, room: int) -> str:
-    """What else there is to say about an event, in the longest form that fits."""
+def detail(event: Event, info: LaneInfo, *, room: int, said: Callable[[str], str] = str) -> str:
+    """What else there is to say about an event, in the longest form that fits; `said`: in a language."""
     forms = (
         _refusal(event, info) if event.kind is EventKind.REJECTED else _detail(event, wide=room >= _TOKENS)
     )
-    return next((form for form in forms if len(form) <= room), "") or cut(forms[-1], room)
+    texts = [said(form) for form in forms]
+    return next((text for text in texts if text_width(text) <= room), "") or cut(texts[-1], room)
 
 
 def _refusal(event: Event, info: LaneInfo) -> tuple[str, ...]:

@@ -28,17 +28,17 @@ def figure_lines(
     group = _LABEL + value * lanes
     used = margin + group * (1 + beside) + _GAP * beside
     y, tall = 0, len(groups[0]) + 1
-    if used > width - margin - len(hint) - 1 and height > (tall if beside else 2 * tall + 1):
-        canvas.put(margin, 0, "Figures", BOLD)  # a row of its own, so that the hint covers no name
+    if used > width - margin - text_width(hint) - 1 and height > (tall if beside else 2 * tall + 1):
+        canvas.put(margin, 0, scene.word("Figures"), BOLD)  # its own row: the hint covers no name
         y = 1
-    elif used > width - margin - len(hint) - 1:
+    elif used > width - margin - text_width(hint) - 1:
         hint = ""
     names = [name.rjust(value) for name in labels(scene.lanes, width=value - 1)]
     for at, rows in enumerate(groups):
         x = margin + at * (group + _GAP) if beside else margin
         top = y if beside else y + at * (tall + 1)
-        canvas.put(x, top, "" if at or y else "Figures", BOLD)
-        _group(canvas, x, top, names, rows, value)
+        canvas.put(x, top, "" if at or y else scene.word("Figures"), BOLD)
+        _group(canvas, x, top, names, _named(scene, rows), value)
     canvas.put_right(width - margin, 0, hint, T3)
     return canvas.lines()
 
@@ -49,12 +49,18 @@ def cache_lines(
     """What the prefix cache found, lost and kept; chunks of prompts, and drafts where there are any."""
     canvas = Canvas(width, height)
     value = max(_VALUE, min(_WIDEST, (width - 2 * margin - _LONG) // len(scene.lanes)))
-    canvas.put(margin, 0, "Cache", BOLD)
+    canvas.put(margin, 0, scene.word("Cache"), BOLD)
     names = [name.rjust(value) for name in labels(scene.lanes, width=value - 1)]
-    _group(canvas, margin, 0, names, _cache(scene)[: height - 1], value, label=_LONG)
+    rows = _named(scene, _cache(scene)[: height - 1])
+    _group(canvas, margin, 0, names, rows, value, label=_LONG)
     used = margin + _LONG + value * len(scene.lanes)
-    canvas.put_right(width - margin, 0, hint if used + len(hint) + 1 < width - margin else "", T3)
+    canvas.put_right(width - margin, 0, hint if used + text_width(hint) + 1 < width - margin else "", T3)
     return canvas.lines()
+
+
+def _named(scene: Scene, rows: list[Row]) -> list[Row]:
+    """The same with labels in the language of the screen."""
+    return [(scene.word(label), values, ink) for label, values, ink in rows]
 
 
 def _cache(scene: Scene) -> list[Row]:

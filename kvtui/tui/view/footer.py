@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from kvtui.tui.view.canvas import Canvas, Line
 from kvtui.tui.view.ink import BOLD, T3
-from kvtui.tui.view.keys import Hint, fitting, length
+from kvtui.tui.view.keys import Hint, fitting, in_language, length
+from kvtui.tui.view.words import ENGLISH
 
 Spot = tuple[int, int, str]  # first column, column behind, action
 
 
-def footer_line(entries: list[Hint], *, width: int, margin: int) -> tuple[Line, list[Spot]]:
+def footer_line(
+    entries: list[Hint], *, width: int, margin: int, language: str = ENGLISH
+) -> tuple[Line, list[Spot]]:
     """The row, and where a click means which action."""
     canvas = Canvas(width, 1)
     room = width - 2 * margin
+    entries = [in_language(hint, language) for hint in entries]
     gap = 3 if length(entries, 3) <= room else 2
     x, spots = margin, []
     for hint in fitting(entries, room, gap=gap):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from kvtui.comparison.heading import Heading
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut, text_width
 from kvtui.tui.view.ink import BAD, BOLD, PILL, T2, T3
@@ -22,10 +21,10 @@ def header_line(scene: Scene, *, width: int, margin: int) -> Line:
     if scene.filming:
         right = canvas.put_right(right, 0, "● rec", BAD.on("well")) - 2
     if scene.run is not Run.RUNNING:
-        right = canvas.put_right(right, 0, f" {scene.run.value.upper()} ", PILL)
-    elif x + _least(scene.heading) + text_width(scene.speed) + 6 < right:
+        right = canvas.put_right(right, 0, f" {scene.word(scene.run.value.upper())} ", PILL)
+    elif x + _least(scene) + text_width(scene.speed) + 6 < right:
         right = _speed(canvas, right, scene.speed)
-    canvas.put(x, 0, _subject(scene.heading, right - 2 - x), T3.on("well"))
+    canvas.put(x, 0, _subject(scene, right - 2 - x), T3.on("well"))
     return canvas.lines()[0]
 
 
@@ -39,29 +38,30 @@ def _speed(canvas: Canvas, right: int, speed: str) -> int:
     return canvas.put_right(x, 0, "▶ ", T2.on("well"))
 
 
-def _subject(heading: Heading, room: int) -> str:
+def _subject(scene: Scene, room: int) -> str:
     """The most telling form that fits."""
-    for parts in _forms(heading):
+    for parts in _forms(scene):
         text = " · ".join(part for part in parts if part)
         if text_width(text) <= room:
             return text
     last = " · ".join(part for part in parts[1:] if part)
-    name = cut(heading.trace.replace(" ", " "), room - text_width(last) - 3)
+    name = cut(scene.heading.trace.replace(" ", " "), room - text_width(last) - 3)
     return f"{name} · {last}" if name else last
 
 
-def _forms(heading: Heading) -> list[tuple[str, ...]]:
+def _forms(scene: Scene) -> list[tuple[str, ...]]:
     """From everything to the bare minimum."""
-    label = heading.label
-    short = _SHORT_LABEL.get(label, label)
+    heading, word = scene.heading, scene.word
+    label, short = word(heading.label), word(_SHORT_LABEL.get(heading.label, heading.label))
     gpu = f"{heading.gpu}, {label}" if heading.gpu else label
     gpu_name = re.sub(r"\s+\d+ ?GB$", "", heading.gpu)
     gpu_short = f"{gpu_name} {short}".strip()
     model_short = re.sub(r"\s+\S+$", "", heading.model)
-    each = " per GPU" if heading.gpus > 1 else ""
-    pool = f"KV pool {formats.memory(heading.pool_bytes)}{each}" if heading.pool_bytes else ""
+    each = f" {word('per GPU')}" if heading.gpus > 1 else ""
+    pool = f"{word('KV pool')} {formats.memory(heading.pool_bytes)}{each}" if heading.pool_bytes else ""
     blocks = f"{heading.blocks:,} blocks of {heading.block_size} tokens" if heading.blocks else ""
-    seed = f"seed {heading.seed}" if heading.seed is not None else ""
+    blocks = scene.phrase(blocks)
+    seed = f"{word('seed')} {heading.seed}" if heading.seed is not None else ""
     price = f"${heading.usd_per_hour:.2f}/h" if heading.usd_per_hour is not None else ""
     name, model = heading.trace, heading.model
     return [
@@ -77,7 +77,8 @@ def _forms(heading: Heading) -> list[tuple[str, ...]]:
     ]
 
 
-def _least(heading: Heading) -> int:
+def _least(scene: Scene) -> int:
     """Cells that the shortest form needs, so that the speed gives way to it."""
-    label = _SHORT_LABEL.get(heading.label, heading.label)
+    heading = scene.heading
+    label = scene.word(_SHORT_LABEL.get(heading.label, heading.label))
     return min(text_width(heading.trace), _NAME_CELLS) + 3 + text_width(label)

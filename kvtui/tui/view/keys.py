@@ -6,8 +6,10 @@ from collections.abc import Set
 from typing import Final, NamedTuple
 
 from kvtui.frames.frame import EventKind
+from kvtui.tui.view.canvas import text_width
 from kvtui.tui.view.scene import Run
 from kvtui.tui.view.useless import does
+from kvtui.tui.view.words import word
 
 NOTHING: Final[Set[str]] = frozenset()
 
@@ -100,6 +102,7 @@ class Hint(NamedTuple):
     short: str = ""
     group: str = ""
     parts: tuple[Hint, ...] = ()
+    name: str = ""  # of the group
 
 
 def keys_for(lanes: int, *, useless: Set[str] = NOTHING) -> tuple[Key, ...]:
@@ -229,10 +232,17 @@ def fitting(entries: list[Hint], width: int, *, gap: int) -> list[Hint]:
 def _together(entries: list[Hint], group: str) -> list[Hint]:
     """The same with one entry for all of a group."""
     parts = tuple(hint for hint in entries if hint.group == group)
-    one = Hint(" ".join(hint.key for hint in parts), group, "", parts=parts)
+    one = Hint(" ".join(hint.key for hint in parts), parts[0].name or group, "", parts=parts)
     return [one if hint is parts[0] else hint for hint in entries if hint not in parts[1:]]
 
 
 def length(entries: list[Hint], gap: int) -> int:
     """Cells that they take, with `gap` blanks between them."""
-    return sum(len(hint.key) + 1 + len(hint.word) for hint in entries) + gap * (len(entries) - 1)
+    return sum(len(hint.key) + 1 + text_width(hint.word) for hint in entries) + gap * (len(entries) - 1)
+
+
+def in_language(hint: Hint, language: str) -> Hint:
+    """The same in the language of the screen."""
+    return hint._replace(
+        word=word(hint.word, language), short=word(hint.short, language), name=word(hint.group, language)
+    )

@@ -100,4 +100,4 @@ class Look:
 
     palette: Palette = PALETTES["dark"]
     ascii: bool = False
-    language: str = ENGLISH  # of captions and the tour
+    language: str = ENGLISH

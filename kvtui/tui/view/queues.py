@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kvtui.frames.frame import Frame
 from kvtui.tui.view import formats
-from kvtui.tui.view.canvas import Canvas, Line, cut
+from kvtui.tui.view.canvas import Canvas, Line, cut, text_width
 from kvtui.tui.view.ink import BOLD, HOT, T2, T3, WARN, Ink, hue_ink, lane_ink
 from kvtui.tui.view.listing import Row
 from kvtui.tui.view.scene import Scene, labels
@@ -16,6 +16,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _NARROW, _WIDE = 28, 34  # cells of one lane
 _GAP = 2
 _SHORTEST = 4  # cells of a lane's title at least
+_FILTER = 8  # cells of a filter at most
 _BAR = 8
 _WAITING_ROWS = 0.4  # share of the rows, where both queues stand one above the other
 
@@ -62,12 +63,14 @@ class _Column:
 
     def head(self, word: str, count: int | None, found: int) -> None:
         """What is listed and how many there are; under a filter, how many of them fit."""
-        text, y = self.scene.listing.text, 0
-        end = self.canvas.put(self.x, y, word + " ", BOLD)
-        if text:
-            end = self.canvas.put(end, y, f"/{cut(text, 8)} ", HOT)
-            end = self.canvas.put(end, y, f"{found:,} of ", T3)
-        end = self.canvas.put(end, y, formats.count(count), lane_ink(self.lane, bold=True)) + 1
+        text, y, total = self.scene.listing.text, 0, formats.count(count)
+        some = self.scene.phrase(f"{found:,} of") + " " if text else ""
+        end = self.canvas.put(self.x, y, self.scene.word(word) + " ", BOLD)
+        room = self.end - end - text_width(some + total) - _SHORTEST - 3  # the numbers come first
+        if text and room >= min(_FILTER, text_width(text)):
+            end = self.canvas.put(end, y, f"/{cut(text, min(_FILTER, room))} ", HOT)
+        end = self.canvas.put(end, y, some, T3)
+        end = self.canvas.put(end, y, total, lane_ink(self.lane, bold=True)) + 1
         if self.end - end >= _SHORTEST:
             title = labels(self.scene.lanes, width=self.end - end)[self.lane]
             self.canvas.put_right(self.end, y, title, lane_ink(self.lane))
@@ -85,9 +88,10 @@ class _Column:
         total = len(found) if listing.text else max(count or 0, len(found))
         first, shown = listing.window(total, room, known=len(found))
         if total > shown:
-            self.canvas.put(self.x, 1 + shown, _rest(first, total - first - shown), T3)
+            rest = self.scene.phrase(_rest(first, total - first - shown))
+            self.canvas.put(self.x, 1 + shown, rest, T3)
         if listing.text and not total:
-            self.canvas.put(self.x, 1, "none of them" if rows else "nobody", T3)
+            self.canvas.put(self.x, 1, self.scene.word("none of them" if rows else "nobody"), T3)
         return enumerate(found[first : first + shown], start=1)
 
 

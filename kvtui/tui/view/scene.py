@@ -15,6 +15,7 @@ from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import cut, text_width
 from kvtui.tui.view.ink import T3, Ink
 from kvtui.tui.view.listing import ALL, Listing
+from kvtui.tui.view.words import ENGLISH, phrase, word
 
 
 class Run(Enum):
@@ -54,6 +55,15 @@ class Scene:
     told: tuple[str, ...] = ()  # sentences in place of those about simulated lanes
     inspected: Inspected | None = None
     listing: Listing = ALL  # which rows of the queues are seen
+    language: str = ENGLISH
+
+    def word(self, english: str) -> str:
+        """A label in the language of the screen."""
+        return word(english, self.language)
+
+    def phrase(self, english: str) -> str:
+        """Parts with numbers in them, in the language of the screen."""
+        return phrase(english, self.language)
 
     def same(self, other: Scene | None) -> bool:
         """Whether nothing that is drawn differs. Frames are compared by identity."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kvtui.frames.frame import Frame, LaneInfo
-from kvtui.tui.view.canvas import Canvas
+from kvtui.tui.view.canvas import Canvas, text_width
 from kvtui.tui.view.cells import Kind, code
 from kvtui.tui.view.formats import bar, shares
 from kvtui.tui.view.glyphs import glyph
 from kvtui.tui.view.ink import T1, T2, T3, WARN_BOLD, Ink, lane_ink
 from kvtui.tui.view.palette import Look
+from kvtui.tui.view.words import word
 
 MATTERS = 3.0  # per cent from which waste is worth the one amber number of a card
 
@@ -46,7 +47,7 @@ def parts_of(frame: Frame, info: LaneInfo, lane: int, look: Look) -> tuple[Part,
         (False, Part("cached", "cached", "▚", T3, split.cached)),
         (not contiguous, Part("free", "free", free, Ink("ghost"), split.free)),
     )
-    return tuple(part for always, part in known if always or part.percent > 0)
+    return tuple(_named(part, look) for always, part in known if always or part.percent > 0)
 
 
 def _published(frame: Frame, lane: int, look: Look) -> tuple[Part, ...]:
@@ -62,7 +63,12 @@ def _published(frame: Frame, lane: int, look: Look) -> tuple[Part, ...]:
         Part("cached", "cached", "▚", T3, cached or 0.0),
         Part(rest, "free", ghost, Ink("ghost"), free),
     )
-    return tuple(part for part in known if part.percent > 0 or part.label == "in use")
+    return tuple(_named(part, look) for part in known if part.percent > 0 or part.label == "in use")
+
+
+def _named(part: Part, look: Look) -> Part:
+    """The same in the language of the screen."""
+    return replace(part, label=word(part.label, look.language), short=word(part.short, look.language))
 
 
 def amber(parts: tuple[Part, ...]) -> Part | None:
@@ -105,7 +111,7 @@ def draw_columns(canvas: Canvas, x: int, y: int, parts: tuple[Part, ...], *, wid
 def draw_row(canvas: Canvas, x: int, y: int, parts: tuple[Part, ...], *, width: int) -> None:
     """Labels and per cents in a single row."""
     texts = shares([part.percent for part in parts], whole=True)
-    length = sum(len(part.short) + 6 for part in parts)
+    length = sum(text_width(part.short) + 6 for part in parts)
     gap = 3 if length + 3 * (len(parts) - 1) <= width else 1
     for part, text in zip(parts, texts, strict=True):
         _swatch(canvas, x, y, part)
@@ -116,10 +122,10 @@ def draw_row(canvas: Canvas, x: int, y: int, parts: tuple[Part, ...], *, width: 
 
 def _starts(labels: list[str], width: int, *, gap: int, field: int) -> list[int]:
     """Columns of the swatches, as wide apart as fits."""
-    fields = [max(len(label) + 2, field) for label in labels]
+    fields = [max(text_width(label) + 2, field) for label in labels]
     while gap > 1 and sum(fields) + gap * (len(fields) - 1) > width:
         gap -= 1
-        fields = [len(label) + 2 for label in labels]
+        fields = [text_width(label) + 2 for label in labels]
     starts, at = [], 0
     for taken in fields:
         starts.append(at)

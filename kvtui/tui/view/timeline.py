@@ -96,10 +96,12 @@ def _legend(canvas: Canvas, scene: Scene, right: int) -> int:
     preempted, rejected = _sum([c.preemptions for c in there]), _sum([c.rejected for c in there])
     evicted = any(mark.kind == EventKind.EVICTED.value for mark in scene.marks)
     if evicted and canvas.width > _NARROW:
-        right = _key(canvas, right, EventKind.EVICTED.value, "") - 2
+        right = _key(canvas, right, EventKind.EVICTED, scene.word("evicted")) - 2
     if rejected:
-        right = _key(canvas, right, EventKind.REJECTED.value, f" {formats.count(rejected)}") - 2
-    return _key(canvas, right, EventKind.PREEMPTED.value, f" {formats.count(preempted)}")
+        words = f"{scene.word('rejected')} {formats.count(rejected)}"
+        right = _key(canvas, right, EventKind.REJECTED, words) - 2
+    words = f"{scene.word('preempted')} {formats.count(preempted)}"
+    return _key(canvas, right, EventKind.PREEMPTED, words)
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
@@ -108,9 +110,9 @@ def _sum(counts: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-def _key(canvas: Canvas, right: int, kind: str, count: str) -> int:
-    glyph, ink = MARKS[kind]
-    start = canvas.put_right(right, 0, kind + count, T3)
+def _key(canvas: Canvas, right: int, kind: EventKind, words: str) -> int:
+    glyph, ink = MARKS[kind.value]
+    start = canvas.put_right(right, 0, words, T3)
     canvas.put(start - 2, 0, glyph, ink)
     return start - 2
 

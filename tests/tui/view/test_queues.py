@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kvtui.tui.view.canvas import plain
@@ -76,6 +78,16 @@ def test_a_filter_by_request_or_state_keeps_the_order() -> None:
     assert "r279" in listed("preempted")[1]
     assert listed("preempted")[2].strip() == ""
     assert "none of them" in listed("preempted 28")[1]
+
+
+def test_the_numbers_of_a_filtered_queue_are_never_cut() -> None:
+    many = tuple(replace(frame, counters=replace(frame.counters, waiting=12_345)) for frame in scene().frames)
+    for width in (40, 60, 62, 80, 120):
+        shown = scene(frames=many, listing=Listing("preempted 27"))
+        head = plain(waiting_lines(shown, width=width, height=6)[0])
+        assert head.count(" of 12,345 ") == (1 if width < 60 else 2)
+        assert head.count(" Con") == 1, "and whose they are is seen"
+    assert "/preemp" in plain(waiting_lines(scene(listing=Listing("preempted")), width=80, height=6)[0])
 
 
 def test_a_page_further_says_what_is_above() -> None:

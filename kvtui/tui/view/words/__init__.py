@@ -1,4 +1,4 @@
-"""The words of the screen, one table a language: captions and the tour. Nothing but text stands there.
+"""The words of the screen, one table a language: captions, tour, labels. Nothing but text stands there.
 
 Each situation has forms for less and less room: wide, narrow and a single line of at most 58 cells. The
 longest that fits is shown. Fields in braces are filled and coloured by who looks a sentence up.
@@ -7,6 +7,7 @@ longest that fits is shown. Fields in braces are filled and coloured by who look
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -28,6 +29,29 @@ def say(key: str, language: str) -> Say:
     from kvtui.tui.view.words import en, ja
 
     return (ja if language == JAPANESE else en).CAPTIONS[key]
+
+
+def word(english: str, language: str) -> str:
+    """A label of the main screen; as it is where the language has none for it."""
+    if language != JAPANESE:
+        return english
+    from kvtui.tui.view.words.labels_ja import LABELS
+
+    return LABELS.get(english, english)
+
+
+def phrase(english: str, language: str) -> str:
+    """What is said in parts with numbers in them, set apart by a comma and a blank; parts that the language
+    has no words for stay as they are."""
+    if language != JAPANESE:
+        return english
+    from kvtui.tui.view.words.labels_ja import PHRASES
+
+    said = []
+    for part in english.split(", "):
+        found = ((re.fullmatch(pattern, part), words) for pattern, words in PHRASES.items())
+        said.append(next((match.expand(words) for match, words in found if match), part))
+    return "、".join(said)
 
 
 def language_of(env: Mapping[str, str] = os.environ) -> str:
