@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtui.backends.ghost import Contents, chunks_of, views
+from kvtui.backends.ghost import Contents, Stories, chunks_of, views
 from kvtui.serving.engine import Engine
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Phase, Request
@@ -34,6 +34,16 @@ class TokenIds:
     def length(self, request: Request) -> int:
         """Tokens that mean something."""
         return len(self._all(request))
+
+    def settled(self, plan: Plan) -> None:
+        """The results of a step are in: sequences that were forked go their own way from here."""
+        if isinstance(self._truth, Stories):
+            if plan.forks:
+                self._truth.fork(plan.forks)
+                for sequence, _, _ in plan.forks:
+                    self._known.pop(sequence, None)
+            for request in plan.finished:
+                self._truth.forget(request)
 
     def _all(self, request: Request) -> Ids:
         ids = self._known.get(request)
@@ -61,11 +71,25 @@ class Batch:
     tables: NDArray[np.int32]  # [R, M] units in logical order
     ids: Ids  # [T]
     unit: int  # tokens
+    window: int | None = None  # tokens that are looked at; None = all
+    further: tuple[Batch, ...] = ()  # the same as other groups of layers see it, with their own tables
+
+    @property
+    def views(self) -> tuple[Batch, ...]:
+        """The step as each group of layers sees it."""
+        return (self, *self.further)
 
     @property
     def contexts(self) -> NDArray[np.int64]:
         """[R] tokens that the last one computed reads, itself included."""
         return self.starts + self.counts
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """[R] first token that is read: that behind which a window begins."""
+        if self.window is None:
+            return np.zeros_like(self.starts)
+        return np.maximum(self.starts + 1 - self.window, 0)
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -97,16 +121,26 @@ def batch_of(engine: Engine, plan: Plan, tokens: TokenIds) -> Batch | None:
     chunks = sorted(chunks_of(engine, plan).items(), key=lambda chunk: chunk[0].order)
     if not chunks:
         return None
-    base = 1 if engine.manager.reserves else 0
     requests = tuple(request for request, _ in chunks)
     starts = np.array([start for _, (start, _) in chunks], np.int64)
     counts = np.array([n for _, (_, n) in chunks], np.int64)
-    rows = [np.asarray(views(engine, request)[0].rows, np.int32) + base for request in requests]
-    tables = np.zeros((len(rows), max(map(len, rows))), np.int32)
+    ids = np.concatenate([tokens.of(r, start + n)[start:] for r, (start, n) in chunks])
+    unit = engine.manager.block_size
+    seen = [views(engine, request) for request in requests]
+    first, *further = (
+        Batch(requests, starts, counts, _table(engine, [of.rows for of in group]), ids, unit, group[0].window)
+        for group in zip(*seen, strict=True)
+    )
+    return replace(first, further=tuple(further))
+
+
+def _table(engine: Engine, rows: list[list[int]]) -> NDArray[np.int32]:
+    """Units of each request; regions of a contiguous manager count from 0."""
+    base = 1 if engine.manager.reserves else 0
+    table = np.zeros((len(rows), max(map(len, rows))), np.int32)
     for at, row in enumerate(rows):
-        tables[at, : len(row)] = row
-    ids = [tokens.of(r, start + n)[start:] for r, (start, n) in chunks]
-    return Batch(requests, starts, counts, tables, np.concatenate(ids), engine.manager.block_size)
+        table[at, : len(row)] = np.asarray(row, np.int32) + base
+    return table
 
 
 def _mixed(contents: NDArray[Any]) -> Ids:

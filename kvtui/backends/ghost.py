@@ -118,7 +118,7 @@ class GhostObserver:
     def updated(self, engine: Engine, plan: Plan) -> None:
         self._pool.replay(self._log.drain())
         if plan.forks and isinstance(self._truth, Stories):
-            self._truth.fork(plan.forks, engine.scheduler.step)
+            self._truth.fork(plan.forks)
         for request, n in plan.rejected.items():
             if request.phase is Phase.RUNNING and not request.inflight:
                 for view in views(engine, request):
@@ -211,12 +211,16 @@ class Stories:
             self._known[name] = contents_of(request, self._size)
         return self._known[name]
 
-    def fork(self, moves: Iterable[tuple[Request, Request]], step: int) -> None:
-        """Each (sequence, parent) goes on from what the parent has stored, all at the same time, with a token
-        of its own."""
-        before = [(sequence, self(parent).copy()) for sequence, parent in moves]
-        for sequence, contents in before:
+    def fork(self, moves: Iterable[tuple[Request, Request, int]]) -> None:
+        """Each (sequence, parent, stored) goes on from what the parent has stored, all at the same time, with
+        a token of its own."""
+        before = [(sequence, self(parent).copy(), stored) for sequence, parent, stored in moves]
+        for sequence, contents, stored in before:
             self._forks += 1
-            own = np.arange(len(contents) - sequence.stored(step))
-            contents[sequence.stored(step) :] = -(self._forks << 32) - own - 2
+            contents[stored:] = -(self._forks << 32) - np.arange(len(contents) - stored) - 2
             self._known[sequence.number, sequence.sequence] = contents
+
+    def forget(self, request: Request) -> None:
+        """A request has ended, with all its sequences."""
+        for sequence in request.siblings or (request,):
+            self._known.pop((sequence.number, sequence.sequence), None)

@@ -47,6 +47,7 @@ class Form(NamedTuple):
     requests: int
     context: int  # mean over the requests, rounded
     tokens: int
+    kv_dtype: str
     scope: str = "kernel"  # or step: all of it
 
 
@@ -64,9 +65,9 @@ class StepTable:
         self.whole = False  # whether steps are those of a whole model
         self._times: dict[Form, list[float]] = {}
 
-    def add(self, plan: Plan, batch: Batch, parts: dict[str, float]) -> None:
+    def add(self, kv_dtype: str, plan: Plan, batch: Batch, parts: dict[str, float]) -> None:
         """Take note of a step, if it was one of decodes or of prompts alone."""
-        if form := _form(batch):
+        if form := _form(batch, kv_dtype):
             self._times.setdefault(form, []).append(parts["attention"] / self.layers)
             if self.whole:
                 self._times.setdefault(form._replace(scope="step"), []).append(sum(parts.values()))
@@ -96,6 +97,7 @@ class StepTable:
                 "context_len": form.context,
                 "chunk_tokens": form.tokens,
                 "output_len": "",
+                "kv_dtype": form.kv_dtype,
                 "measured_ms": round(median(times) * 1000, 5),
                 "source": f"kvtui {__version__} --steptimes",
                 "licence": "",
@@ -103,12 +105,13 @@ class StepTable:
             }
 
 
-def _form(batch: Batch) -> Form | None:
+def _form(batch: Batch, kv_dtype: str) -> Form | None:
     requests, tokens = len(batch.counts), int(batch.counts.sum())
     context = _rounded(int(batch.contexts.mean()))
     if tokens == requests:
-        return Form("decode", requests, context, tokens)
-    return Form("prefill", requests, context, _rounded(tokens)) if (batch.counts > 1).all() else None
+        return Form("decode", requests, context, tokens, kv_dtype)
+    prompts = bool((batch.counts > 1).all())
+    return Form("prefill", requests, context, _rounded(tokens), kv_dtype) if prompts else None
 
 
 def _rounded(n: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtui.backends.torch_device import Device
-from kvtui.backends.torch_pool import Shape, TensorPool
+from kvtui.backends.torch_pool import Room, TensorPool
 
 if TYPE_CHECKING:
     import torch
@@ -67,53 +67,30 @@ class GatherAttention:
 
     name = "gather + SDPA"
 
-    def __init__(self, device: Device, pool: TensorPool, shape: Shape, *, room: int) -> None:
-        import torch
-
+    def __init__(self, device: Device, pool: TensorPool, *, room: int) -> None:
         self._device = device.device
         self._pool = pool
-        self._shape = shape
-        self.room = room
-        size = (room, shape.kv_heads)
-        self._k = torch.empty(*size, shape.key_dim, dtype=device.dtype, device=self._device)
-        self._v = (
-            self._k[..., : shape.value_dim]
-            if shape.latent
-            else torch.empty(*size, shape.value_dim, dtype=device.dtype, device=self._device)
-        )
+        self._shape = pool.shape
+        self.room = Room(device, pool.shape, pool.kind, room)
         self._groups: list[_Group] = []
 
-    @property
-    def bytes(self) -> int:
-        """What the buffers take."""
-        return int(self.room * self._shape.elements * self._k.element_size())
-
     def prepare(self, batch: OnDevice) -> None:
-        counts, contexts = batch.host.counts, batch.host.contexts
+        counts, reads = batch.host.counts, batch.host.contexts - batch.host.first
         decodes = np.flatnonzero(counts == 1)
-        decodes = decodes[np.argsort(-contexts[decodes], kind="stable")]
-        self._groups = [self._decodes(batch, rows) for rows in _alike(decodes, contexts, self.room)]
+        decodes = decodes[np.argsort(-reads[decodes], kind="stable")]
+        self._groups = [self._decodes(batch, rows) for rows in _alike(decodes, reads, self.room.tokens)]
         self._groups += [self._chunk(batch, int(row)) for row in np.flatnonzero(counts > 1)]
 
     def attend(self, layer: int, q: torch.Tensor) -> torch.Tensor:
         out = q.new_empty(len(q), self._shape.heads, self._shape.value_dim)
         for group in self._groups:
-            k, v = self._gather(layer, group.slots)
+            k, v = self._pool.gather(layer, group.slots, self.room)
             k, v = (x.unflatten(0, (-1, group.longest)).transpose(1, 2) for x in (k, v))
             asked = q[group.tokens]
             out[group.tokens] = (
                 self._chunked(group, asked, k, v) if group.width > 1 else self._decoded(group, asked, k, v)
             )
         return out
-
-    def _gather(self, layer: int, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        from torch import index_select as select
-
-        n = len(slots)
-        k = select(self._pool.k[layer].flatten(0, 1), 0, slots, out=self._k[:n])
-        if self._shape.latent:
-            return k, self._v[:n]
-        return k, select(self._pool.v[layer].flatten(0, 1), 0, slots, out=self._v[:n])
 
     def _decoded(self, group: _Group, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """One token a request. Query heads that share K/V stand where tokens would: nothing is repeated."""
@@ -144,43 +121,54 @@ class GatherAttention:
     def _decodes(self, batch: OnDevice, rows: Rows) -> _Group:
         import torch
 
-        longest = int(batch.host.contexts[rows].max())
-        even = bool((batch.host.contexts[rows] == longest).all())
+        reads = (batch.host.contexts - batch.host.first)[rows]
+        longest = int(reads.max())
         at = torch.as_tensor(rows, device=self._device)
-        slots, seen = self._slots(batch, at, longest)
-        tokens = batch.offsets[at].long()
-        return _Group(tokens, slots.flatten(), None if even else seen[:, None, None], 1, longest)
+        slots, places = self._slots(batch, rows, longest)
+        mask = None
+        if int(reads.min()) < longest:
+            mask = (places < batch.contexts[at, None])[:, None, None]
+        return _Group(batch.offsets[at].long(), slots.flatten(), mask, 1, longest)
 
     def _chunk(self, batch: OnDevice, row: int) -> _Group:
         import torch
 
         host = batch.host
-        first, count, longest = int(host.offsets[row]), int(host.counts[row]), int(host.contexts[row])
-        slots, _ = self._slots(batch, torch.tensor([row], device=self._device), longest)
-        tokens = torch.arange(first, first + count, device=self._device)
+        begin, count = int(host.offsets[row]), int(host.counts[row])
+        longest = int(host.contexts[row] - host.first[row])
+        slots, places = self._slots(batch, np.array([row]), longest)
+        tokens = torch.arange(begin, begin + count, device=self._device)
         mask = None
-        if count < longest:
-            at = torch.arange(longest, device=self._device)
-            mask = (at <= batch.positions[first : first + count, None])[None, None]
+        window = host.window
+        if count < longest or (window is not None and window < longest):
+            asking = batch.positions[begin : begin + count, None]
+            seen = places <= asking
+            if window is not None:
+                seen &= places > asking - window
+            mask = seen[None, None]
         return _Group(tokens, slots.flatten(), mask, count, longest)
 
-    def _slots(self, batch: OnDevice, rows: torch.Tensor, longest: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Slots [rows, longest] of the contexts of some requests, and which of them are theirs."""
+    def _slots(self, batch: OnDevice, rows: Rows, longest: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Slots [rows, longest] that some requests read, and which places of theirs these are. Behind their
+        ends it is the slot of nobody."""
         import torch
 
         unit = self._pool.unit
-        at = torch.arange(longest, device=self._device)
-        own = at < batch.contexts[rows, None]
-        slots = batch.tables[rows][:, at // unit].long() * unit + at % unit
-        return torch.where(own, slots, 0), own
+        at = torch.as_tensor(rows, device=self._device)
+        first = torch.as_tensor(batch.host.first[rows], device=self._device)
+        places = first[:, None] + torch.arange(longest, device=self._device)
+        own = places < batch.contexts[at, None]
+        table = batch.tables[at].long()
+        slots = table.gather(1, (places // unit).clamp_max(table.shape[1] - 1)) * unit + places % unit
+        return torch.where(own, slots, 0), places
 
 
-def _alike(rows: Rows, contexts: Rows, room: int) -> list[Rows]:
-    """Rows (longest context first) in groups that fit into `room` and waste at most a third of it."""
+def _alike(rows: Rows, reads: Rows, room: int) -> list[Rows]:
+    """Rows (those that read most first) in groups that fit into `room` and waste at most a third of it."""
     groups: list[list[int]] = []
     for row in rows.tolist():
-        longest = contexts[groups[-1][0]] if groups else 0
-        fits = groups and (len(groups[-1]) + 1) * longest <= room and 3 * contexts[row] >= 2 * longest
+        longest = reads[groups[-1][0]] if groups else 0
+        fits = groups and (len(groups[-1]) + 1) * longest <= room and 3 * reads[row] >= 2 * longest
         if fits:
             groups[-1].append(row)
         else:

@@ -51,11 +51,16 @@ class Products:
     def layer(self, tokens: int) -> None:
         """All products of one layer for so many tokens."""
         for weight in self._layer:
-            self._input[:tokens, : weight.shape[0]] @ weight
+            self._times(tokens, weight)
 
     def vocabulary(self, requests: int) -> None:
         """What every request may say next."""
-        self._input[:requests, : self._vocabulary.shape[0]] @ self._vocabulary
+        self._times(requests, self._vocabulary)
+
+    def _times(self, tokens: int, weight: torch.Tensor) -> None:
+        """So many rows, in parts where a step computes more tokens than were foreseen."""
+        for start in range(0, tokens, len(self._input)):
+            self._input[: tokens - start, : weight.shape[0]] @ weight
 
 
 def _sizes(model: ModelSpec, tp: int) -> dict[str, tuple[int, int]]:

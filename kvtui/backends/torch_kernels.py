@@ -51,7 +51,7 @@ class Varlen:
             None,
             int(batch.host.counts.max()),
             int(batch.host.contexts.max()),
-            window_size=(-1, 0),
+            window_size=(_back(batch), 0),
             enable_gqa=True,
             seqused_k=batch.contexts,
             block_table=batch.tables,
@@ -87,6 +87,7 @@ class FlashAttention:
             max_seqlen_q=int(batch.host.counts.max()),
             max_seqlen_k=int(batch.host.contexts.max()),
             causal=True,
+            window_size=(_back(batch), 0),
             block_table=batch.tables,
         )
         return result
@@ -122,6 +123,7 @@ class FlashInfer:
             shape.key_dim,
             host.unit,
             causal=True,
+            window_left=_back(batch),
             q_data_type=self._pool.k.dtype,
             kv_data_type=self._pool.k.dtype,
         )
@@ -129,6 +131,11 @@ class FlashInfer:
     def attend(self, layer: int, q: torch.Tensor) -> torch.Tensor:
         result: torch.Tensor = self._wrapper.run(q, (self._pool.k[layer], self._pool.v[layer]))
         return result
+
+
+def _back(batch: OnDevice) -> int:
+    """Tokens before its own that a query sees, as kernels count; -1 = all."""
+    return -1 if batch.host.window is None else batch.host.window - 1
 
 
 KERNELS: tuple[Callable[[TorchLane], Attention], ...] = (Varlen, FlashInfer, FlashAttention)
@@ -141,9 +148,10 @@ def choose(lane: TorchLane) -> None:
 
 
 def suits(lane: TorchLane) -> bool:
-    """Whether any kernel could be of use: there is none for a CPU, for latents or for tiny blocks."""
+    """Whether any kernel could be of use: there is none for a CPU, for latents, for K/V that is stored in
+    another type than it is computed in, or for tiny blocks."""
     tiny = lane.pool.unit < 8 or lane.pool.k.shape[1] < 4
-    return not (lane.device.on_cpu or lane.decoder.shape.latent or tiny)
+    return not (lane.device.on_cpu or lane.decoder.shape.latent or tiny) and lane.pool.kind.same
 
 
 def probed(lane: TorchLane) -> Iterator[tuple[str, Attention | str]]:
@@ -182,11 +190,9 @@ def _outcome(lane: TorchLane, attention: Attention) -> torch.Tensor:
         Batch((), before, np.array([1, 2], np.int64), tables, ids[-3:], unit),
     )
     with torch.inference_mode():
-        for tensor in (pool.k, pool.v):
-            tensor[:, 1:4].fill_(float("nan"))
+        pool.spoil(1, 4)
         streams = [lane.forward(step, Stopwatch(lane.device)) for step in steps]
-        for tensor in (pool.k, pool.v):
-            tensor[:, :4].zero_()
+        pool.wipe(0, 4)
         return torch.cat(streams)
 
 

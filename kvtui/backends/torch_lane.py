@@ -13,8 +13,10 @@ from kvtui.backends.torch_attention import Attention, GatherAttention, OnDevice
 from kvtui.backends.torch_clock import Stopwatch
 from kvtui.backends.torch_device import Device, told
 from kvtui.backends.torch_gemm import Products
+from kvtui.backends.torch_kvtypes import KvType
 from kvtui.backends.torch_model import Decoder
-from kvtui.backends.torch_pool import Shape, TensorPool
+from kvtui.backends.torch_planes import NO_WINDOW, Windows, planes_of, seen_by
+from kvtui.backends.torch_pool import POISON, Shape, TensorPool
 from kvtui.backends.torch_verify import Verifier
 from kvtui.memory.ops import OpLog
 from kvtui.memory.protocol import MemoryManager
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
     import torch
 
 WARM_UP = 3  # steps done before the first that counts
-MODEL, POISON = "model", "poison"  # parts of a step that are not memory's: no real model, and a check
-NOT_COUNTED = (MODEL, POISON)
+MODEL = "model"
+NOT_COUNTED = (MODEL, POISON)  # parts of a step that are not memory's: no real model, and a check
 LEAST_PS = 1  # a step that does nothing takes time all the same
 Watching = Callable[[Plan, Batch, dict[str, float]], None]
 
@@ -40,7 +42,8 @@ def room_for(manager: MemoryManager, longest: int) -> int:
 
 
 class TorchLane:
-    """Real K/V for one manager. `verify` = every so many steps all that was computed is checked, 0 = never.
+    """Real K/V for one manager: `layers` layers for each of `windows`, stored as `kv_dtype`. `verify` = every
+    so many steps all that was computed is checked, 0 = never.
 
     An engine's `StepClock`: a step takes the time of tables, copies, writes and attention on the device.
     """
@@ -53,32 +56,44 @@ class TorchLane:
         truth: Callable[[Request], Contents],
         *,
         layers: int = 1,
+        windows: Windows = NO_WINDOW,
+        kv_dtype: str = "auto",
         longest: int,
         verify: int = 0,
     ) -> None:
         self.device = device
-        self.decoder = Decoder(device, shape, layers=layers)
+        self.planes = planes_of(manager, windows, layers)
+        self.decoder = Decoder(device, shape, layers=layers * len(windows))
         self.tokens = TokenIds(truth)
         self._base = 1 if manager.reserves else 0
+        kind = KvType(kv_dtype, device)
         with told(device.label):
             self.pool = TensorPool(
                 device,
                 shape,
-                layers=layers,
+                kind,
+                layers=self.planes[-1].at + layers,
                 units=manager.blocks,
                 unit=manager.block_size,
                 poison=bool(verify),
             )
-            gather = GatherAttention(device, self.pool, shape, room=room_for(manager, longest))
-            self.attention: Attention = gather
-            self.buffer_bytes = gather.bytes
-            self._room = gather.room
-        self.verifier = Verifier(self.decoder, device, self.pool, self.tokens) if verify else None
+            gather = GatherAttention(device, self.pool, room=room_for(manager, longest))
+        self.attention: Attention = gather
+        self._room = gather.room
+        self.verifier: Verifier | None = None
+        if verify:
+            self.verifier = Verifier(self.decoder, device, self.pool, self.tokens, self.planes)
         self.products: Products | None = None  # of the model, where they are carried out as well
         self.watching: Watching | None = None
         self.parts: dict[str, float] = {}  # seconds by part of a step, all steps together
         self._every = verify
+        self._before: Plan | None = None  # the last step that was carried out
         self._log = manager.log = OpLog()
+
+    @property
+    def buffer_bytes(self) -> int:
+        """What is taken beside the pool."""
+        return self._room.bytes
 
     # ---- steps
 
@@ -86,11 +101,14 @@ class TorchLane:
         """Carry the step out; gives what it took in ps."""
         import torch
 
-        batch = batch_of(engine, plan, self.tokens)
+        if self._before is not None:
+            self.tokens.settled(self._before)
+        self._before = plan
+        batch, ops = batch_of(engine, plan, self.tokens), self._log.drain()
         with told(self.device.label), torch.inference_mode():
+            self.pool.prepare(ops)
             watch = Stopwatch(self.device)
-            copied = self.pool.replay(self._log.drain(), base=self._base)
-            watch.mark("copy" if copied or not self.pool.poison else POISON)
+            self.pool.replay(ops, base=self._base, watch=watch)
             stream = None if batch is None else self.forward(batch, watch)
             parts = watch.parts()
             if batch is not None and stream is not None:
@@ -106,21 +124,23 @@ class TorchLane:
         """The stream [T, width] behind the last layer; its K/V is stored on the way."""
         here = self._to_device(batch)
         decoder, attention = self.decoder, self.attention
-        attention.prepare(here)
-        watch.mark("tables")
         stream = decoder.embed(here.ids)
-        for layer in range(decoder.layers):
-            q, k, v = decoder.qkv(layer, stream, here.positions)
-            watch.mark(MODEL)
-            self.pool.write(layer, here.slots, k, v)
-            watch.mark("write")
-            read = attention.attend(layer, q)
-            watch.mark("attention")
-            stream = decoder.absorb(layer, stream, read)
-            watch.mark(MODEL)
-            if self.products is not None:
-                self.products.layer(len(batch.ids))
-                watch.mark("gemm")
+        for plane, view in zip(self.planes, seen_by(self.planes, batch), strict=True):
+            seen = here if view is batch else self._seen(here, view)
+            attention.prepare(seen)
+            watch.mark("tables")
+            for layer in plane.layers:
+                q, k, v = decoder.qkv(layer, stream, seen.positions)
+                watch.mark(MODEL)
+                self.pool.write(plane.place(layer), seen.slots, k, v)
+                watch.mark("write")
+                read = attention.attend(plane.place(layer), q)
+                watch.mark("attention")
+                stream = decoder.absorb(layer, stream, read)
+                watch.mark(MODEL)
+                if self.products is not None:
+                    self.products.layer(len(batch.ids))
+                    watch.mark("gemm")
         if self.products is not None:
             self.products.vocabulary(len(batch.counts))
             watch.mark("gemm")
@@ -131,7 +151,7 @@ class TorchLane:
         import torch
 
         unit, slots = self.pool.unit, engine.manager.blocks * engine.manager.block_size
-        context = min(slots, self._room, 8 * unit)
+        context = min(slots, self._room.tokens, 8 * unit)
         tables = np.zeros((2, -(-context // unit)), np.int32)
         starts = np.array([0, context - 1], np.int64)
         counts = np.array([context, 1], np.int64)
@@ -139,8 +159,7 @@ class TorchLane:
         with told(self.device.label), torch.inference_mode():
             for _ in range(WARM_UP):
                 self.forward(batch, Stopwatch(self.device))
-            self.pool.k[:, 0].zero_()
-            self.pool.v[:, 0].zero_()
+            self.pool.wipe(0, 1)
             self.device.synchronize()
 
     def _verify(self, plan: Plan, batch: Batch, stream: torch.Tensor) -> None:
@@ -150,20 +169,28 @@ class TorchLane:
     def _to_device(self, batch: Batch) -> OnDevice:
         import torch
 
-        device = self.device.device
-
-        def there(values: object, kind: torch.dtype) -> torch.Tensor:
-            result: torch.Tensor = torch.as_tensor(values, dtype=kind)
-            if self.device.kind == "cuda":
-                result = result.pin_memory()
-            return result.to(device, non_blocking=True)
-
         return OnDevice(
-            there(batch.ids, torch.int64),
-            there(batch.positions, torch.int64),
-            there(batch.slots, torch.int64),
-            there(batch.tables, torch.int32),
-            there(batch.contexts, torch.int32),
-            there(batch.offsets, torch.int32),
+            self._there(batch.ids, torch.int64),
+            self._there(batch.positions, torch.int64),
+            self._there(batch.slots, torch.int64),
+            self._there(batch.tables, torch.int32),
+            self._there(batch.contexts, torch.int32),
+            self._there(batch.offsets, torch.int32),
             batch,
         )
+
+    def _seen(self, here: OnDevice, view: Batch) -> OnDevice:
+        """The same tokens through another table."""
+        import torch
+
+        slots, tables = self._there(view.slots, torch.int64), self._there(view.tables, torch.int32)
+        return here._replace(slots=slots, tables=tables, host=view)
+
+    def _there(self, values: object, kind: torch.dtype) -> torch.Tensor:
+        """An array on the device."""
+        import torch
+
+        result: torch.Tensor = torch.as_tensor(values, dtype=kind)
+        if self.device.kind == "cuda":
+            result = result.pin_memory()
+        return result.to(self.device.device, non_blocking=True)

@@ -12,15 +12,25 @@ from typing import TYPE_CHECKING, NamedTuple
 from kvtui.backends.batch import Batch, TokenIds
 from kvtui.backends.torch_device import Device
 from kvtui.backends.torch_model import Decoder
-from kvtui.backends.torch_pool import TensorPool
+from kvtui.backends.torch_planes import Plane, seen_by
+from kvtui.backends.torch_pool import Room, TensorPool
 from kvtui.serving.request import Request
 
 if TYPE_CHECKING:
     import torch
 
-# Largest difference by type of the K/V, whose numbers are of the order of 1. Rounding makes 1e-6, 6e-3 and
-# 5e-2 of it; a planted bug 0.4 and more.
-TOLERANCE = {"float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-1}
+# Largest difference by type of the K/V, whose numbers are of the order of 1 and seldom above 4. Rounding
+# makes 1e-6, 6e-3 and 5e-2 of it; a planted bug 0.4 and more. Where 8 bits are stored, both sides are rounded
+# to them, and a number between two of theirs may go either way: up to 0.5 from 4 on. Whoever reads a wrong
+# token is off by several times that somewhere in its row.
+TOLERANCE = {
+    "float32": 1e-4,
+    "float16": 3e-2,
+    "bfloat16": 2e-1,
+    "fp8": 7e-1,
+    "fp8_per_token_head": 7e-1,
+    "int8_per_token_head": 2e-1,
+}
 
 
 class Alone(NamedTuple):
@@ -34,12 +44,20 @@ class Alone(NamedTuple):
 class Verifier:
     """Counts requests checked, and requests that read something else than their own context."""
 
-    def __init__(self, decoder: Decoder, device: Device, pool: TensorPool, tokens: TokenIds) -> None:
+    def __init__(
+        self,
+        decoder: Decoder,
+        device: Device,
+        pool: TensorPool,
+        tokens: TokenIds,
+        planes: tuple[Plane, ...],
+    ) -> None:
         self._decoder = decoder
         self._device = device
         self._pool = pool
+        self._planes = planes
         self.tokens = tokens
-        self._tolerance = TOLERANCE[str(device.dtype).removeprefix("torch.")]
+        self.tolerance = TOLERANCE[pool.kind.tolerance_of]
         self.checked = 0
         self.failed = 0
         self.first: str | None = None  # the first failure, in words
@@ -49,12 +67,16 @@ class Verifier:
         """Compare all that a step read and computed; `stream` [T, width] is that of its tokens."""
         import torch
 
+        views = seen_by(self._planes, batch)
         for at, request in enumerate(batch.requests):
             start, first = int(batch.starts[at]), int(batch.offsets[at])
             upto = min(start + int(batch.counts[at]), self.tokens.length(request))
             if upto > start:  # drafts behind the last token mean nothing
                 alone = self.alone(request, upto)
-                apart = self._stored_apart(batch, at, alone)
+                apart = torch.zeros(upto, device=self._device.device)
+                for plane, view in zip(self._planes, views, strict=True):
+                    reads = apart[int(view.first[at]) :]
+                    torch.maximum(reads, self._stored_apart(plane, view, at, alone), out=reads)
                 computed = _apart(stream[first : first + upto - start], alone.stream[start:])
                 apart[start:] = torch.maximum(apart[start:], computed)
                 self._judge(request, apart, stream[first + upto - start - 1], alone.stream[-1])
@@ -67,36 +89,48 @@ class Verifier:
         ids = torch.as_tensor(self.tokens.of(request, upto), dtype=torch.int64).to(self._device.device)
         positions = torch.arange(upto, device=self._device.device)
         stream, keys, values = self._decoder.embed(ids), [], []
-        for layer in range(self._decoder.layers):
-            q, k, v = self._decoder.qkv(layer, stream, positions)
-            keys.append(k)
-            values.append(v)
-            read = torch.nn.functional.scaled_dot_product_attention(
-                *(x.transpose(0, 1)[None] for x in (q, k, v)),
-                is_causal=True,
-                enable_gqa=shape.heads != shape.kv_heads,
-            )
-            stream = self._decoder.absorb(layer, stream, read[0].transpose(0, 1))
+        for plane in self._planes:
+            seen = _seen(positions, plane.window)
+            for layer in plane.layers:
+                q, k, v = self._decoder.qkv(layer, stream, positions)
+                k, v = self._as_stored(k, v)
+                keys.append(k)
+                values.append(v)
+                read = torch.nn.functional.scaled_dot_product_attention(
+                    *(x.transpose(0, 1)[None] for x in (q, k, v)),
+                    attn_mask=seen,
+                    is_causal=seen is None,
+                    enable_gqa=shape.heads != shape.kv_heads,
+                )
+                stream = self._decoder.absorb(layer, stream, read[0].transpose(0, 1))
         return Alone(stream, keys, values)
 
-    def _stored_apart(self, batch: Batch, at: int, alone: Alone) -> torch.Tensor:
-        """[tokens] by how much the K/V that the table points to differs from the request's own."""
+    def _as_stored(self, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Rounded as they are in memory, where that is coarser than what is computed."""
+        kind, shape = self._pool.kind, self._decoder.shape
+        k = kind.rounded(k)
+        return k, k[..., : shape.value_dim] if shape.latent else kind.rounded(v)
+
+    def _stored_apart(self, plane: Plane, batch: Batch, at: int, alone: Alone) -> torch.Tensor:
+        """[tokens that are read] by how much the K/V that the table points to differs from the request's
+        own."""
         import torch
 
-        unit = batch.unit
-        places = torch.arange(len(alone.stream))
+        unit, first = batch.unit, int(batch.first[at])
+        places = torch.arange(first, len(alone.stream))
         table = torch.as_tensor(batch.tables[at], dtype=torch.int64)
         slots = (table[places // unit] * unit + places % unit).to(self._device.device)
+        room = Room(self._device, self._decoder.shape, self._pool.kind, len(slots))
         apart = torch.zeros(len(places), device=self._device.device)
-        for layer, (k, v) in enumerate(zip(alone.keys, alone.values, strict=True)):
-            stored = self._pool.k[layer].flatten(0, 1)[slots], self._pool.v[layer].flatten(0, 1)[slots]
-            for got, wanted in zip(stored, (k, v), strict=True):
-                apart = torch.maximum(apart, _apart(got.flatten(1), wanted.flatten(1)))
+        for layer in plane.layers:
+            stored = self._pool.gather(plane.place(layer), slots, room)
+            for got, wanted in zip(stored, (alone.keys[layer], alone.values[layer]), strict=True):
+                apart = torch.maximum(apart, _apart(got.flatten(1), wanted[first:].flatten(1)))
         return apart
 
     def _judge(self, request: Request, apart: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) -> None:
         self.checked += 1
-        wrong = ~(apart <= self._tolerance)  # what is no number is wrong as well
+        wrong = ~(apart <= self.tolerance)  # what is no number is wrong as well
         if bool(wrong.any()):
             self._fail(f"request {request.number} reads a wrong slot at token {int(wrong.nonzero()[0])}")
         elif not self._says_the_same(got, wanted):
@@ -107,11 +141,19 @@ class Verifier:
     def _says_the_same(self, got: torch.Tensor, wanted: torch.Tensor) -> bool:
         """Exactly, unless two tokens are as likely to a rounding error."""
         said, logits = self._decoder.logits(got).argmax(), self._decoder.logits(wanted)
-        return bool(logits.max() - logits[said] <= 10 * self._tolerance)
+        return bool(logits.max() - logits[said] <= 10 * self.tolerance)
 
     def _fail(self, words: str) -> None:
         self.failed += 1
         self.first = self.first or words
+
+
+def _seen(positions: torch.Tensor, window: int | None) -> torch.Tensor | None:
+    """[queries, keys] that a window lets be seen; None = all that came before."""
+    if window is None:
+        return None
+    back = positions[:, None] - positions
+    return (back >= 0) & (back < window)
 
 
 def _apart(got: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:

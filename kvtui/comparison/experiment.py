@@ -132,6 +132,11 @@ class Experiment:
         left = sum(term.bytes for term in sized.terms)
         return (left // (spec.block_size * self._slot_bytes(spec)) - 1) * spec.block_size
 
+    def given_slots(self, spec: LaneSpec, slots: int) -> int:
+        """Slots of a paged lane with 16-bit elements that take the bytes of so many of this lane's: what
+        `slots` has to be for a pool of that size."""
+        return slots * self._slot_bytes(spec) // self._slot_bytes(LaneSpec("paged"))
+
     @property
     def share(self) -> float:
         """`gpu_memory_utilization`: as asked, or what the vLLM release takes that is not told otherwise."""
@@ -325,7 +330,7 @@ class Experiment:
     def _taken_bytes(self, spec: LaneSpec) -> int:
         """Bytes that a slot takes where the lane runs: a device may hold some of the layers only."""
         if spec.measured and self.backend is not None:
-            return self.backend.slot_bytes
+            return self.backend.slot_bytes(spec)
         return self._slot_bytes(spec)
 
     def _info(self, spec: LaneSpec, manager: Manager) -> LaneInfo:

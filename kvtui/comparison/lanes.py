@@ -20,10 +20,10 @@ ON_OFF = {"on": True, "off": False, "true": True, "false": False, "yes": True, "
 KEYS = {
     "contiguous": ("reserve", "placement", "block_size", "kv_dtype", "backend", "name"),
     "paged": ("block_size", "prefix_cache", "kv_dtype", "backend", "name"),
-    "vllm-sosp": ("block_size", "preempt", "link", "overlap", "pinned", "kv_dtype", "name"),
-    "orca": ("reserve", "block_size", "kv_dtype", "name"),
-    "static": ("batch", "block_size", "kv_dtype", "name"),
-    "slots": ("slots", "block_size", "kv_dtype", "name"),
+    "vllm-sosp": ("block_size", "preempt", "link", "overlap", "pinned", "kv_dtype", "backend", "name"),
+    "orca": ("reserve", "block_size", "kv_dtype", "backend", "name"),
+    "static": ("batch", "block_size", "kv_dtype", "backend", "name"),
+    "slots": ("slots", "block_size", "kv_dtype", "backend", "name"),
 }
 NUMBER = {"static": "batch", "slots": "slots"}  # what a bare number means; else the block size
 WHOLE = ("block_size", "batch", "slots")
@@ -76,8 +76,6 @@ class LaneSpec:
                 )
             said[key] = value
             spec = spec._with(key, value)
-        if spec.measured and "backend" not in KEYS[manager]:
-            raise ConfigError(f"a {manager} lane has no real tensors", hint="contiguous and paged lanes have")
         return spec
 
     def _with(self, key: str, value: str) -> LaneSpec:
@@ -137,7 +135,7 @@ def _telling(spec: LaneSpec, alike: Sequence[LaneSpec]) -> str:
     real = "-real" if spec.measured else ""
     if spec.manager in NUMBER:
         number = getattr(spec, NUMBER[spec.manager])
-        return f"{spec.manager}-{number}" if number else spec.manager
+        return f"{spec.manager}-{number}{real}" if number else f"{spec.manager}{real}"
     if spec.memory == "contiguous":
         return f"{'contig' if spec.manager == 'contiguous' else spec.manager}-{spec.reserve}{real}"
     short = spec.manager.removeprefix("vllm-")

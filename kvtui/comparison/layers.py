@@ -91,6 +91,14 @@ def slot_share(model: ModelSpec, tp: int = 1) -> tuple[int, int]:
     return most * widest, sum(group.kv_elements(tp) for group in model.kv_groups)
 
 
+def windows_of(model: ModelSpec, tp: int = 1) -> tuple[tuple[int | None, int], ...]:
+    """Window and number of layers of each group of layers with block tables of its own, in the order of
+    these; empty where all share one."""
+    layers = layers_of(model, tp)
+    groups = groups_of(layers, 1, Rules(1)) if layers else ()
+    return tuple((group.window, len(group.layers)) for group in groups)
+
+
 def longest(layers: tuple[str, ...], blocks: int, block_size: int, rules: Callable[[int], Rules]) -> int:
     """Tokens of the longest request that so many blocks hold, by the `rules` for a maximum length."""
     low, high = 1, blocks * block_size

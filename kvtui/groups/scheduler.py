@@ -116,7 +116,8 @@ class GroupScheduler(Scheduler):
             group.sequences.append(child)
             self._join(child, plan.step + 1)
         request.siblings = group.sequences
-        plan.forks = [*plan.forks, *((s, request) for s in group.sequences[1:])]
+        stored = request.stored(self.step)
+        plan.forks = [*plan.forks, *((s, request, stored) for s in group.sequences[1:])]
 
     def _branch(self, plan: Plan, group: Group) -> None:
         """Beams that lost are pruned; those that won several times are forked."""
@@ -132,7 +133,7 @@ class GroupScheduler(Scheduler):
         ]
         if moves:
             self._memory.branch(moves, stored)
-            plan.forks = [*plan.forks, *moves]
+            plan.forks = [*plan.forks, *((s, parent, stored) for s, parent in moves)]
 
     def _end(self, request: Request) -> None:
         super()._end(request)

@@ -89,9 +89,8 @@ class Backend(Protocol):
         """The hardware, as in "CPU" or "NVIDIA H100"."""
         ...
 
-    @property
-    def slot_bytes(self) -> int:
-        """Bytes that the K/V of a token really takes."""
+    def slot_bytes(self, spec: LaneSpec) -> int:
+        """Bytes that a slot of the lane really takes."""
         ...
 
     @property

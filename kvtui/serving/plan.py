@@ -29,7 +29,8 @@ class Plan:
     finished: Sequence[Request] = ()  # in batch order
     answered = True  # whether results of the model came in
     # Requests with several sequences.
-    forks: Sequence[tuple[Request, Request]] = ()  # sequence, and whose content it goes on from, all at once
+    # Sequence, whose content it goes on from, and how much of that is stored; all at once.
+    forks: Sequence[tuple[Request, Request, int]] = ()
     returned: Sequence[tuple[Request, int]] = ()  # preempted groups that come back, tokens to compute again
     swapped: Sequence[Request] = ()  # of those preempted, whose blocks went to host memory
     swapped_out = 0  # blocks copied to host memory before the step

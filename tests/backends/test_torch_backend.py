@@ -92,7 +92,7 @@ def test_other_times_other_batches_but_the_same_requests() -> None:
 def test_a_pool_nobody_asked_for_is_cut_to_what_is_allowed() -> None:
     tried = on_cpu(experiment(slots=None))
     specs = tried.lanes
-    taken = sum((tried.pool_slots(spec) + 8) * tried.backend.slot_bytes for spec in specs)
+    taken = sum((tried.pool_slots(spec) + 8) * tried.backend.slot_bytes(spec) for spec in specs)
     assert 100 << 20 < taken <= 256 << 20
     assert any("pools cut" in words and "256 MiB" in words for words in tried.assumptions)
 
@@ -106,7 +106,10 @@ def test_a_pool_that_was_asked_for_and_is_too_large_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("lanes", "settings"),
-    [(["paged:backend=torch,kv_dtype=fp8"], {}), (["paged:backend=torch"], {"kv_layers": 23})],
+    [
+        (["paged:backend=torch,kv_dtype=int4_per_token_head"], {}),
+        (["paged:backend=torch"], {"kv_layers": 23}),
+    ],
 )
 def test_what_tensors_cannot_do_is_refused(lanes: list[str], settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
@@ -272,7 +275,7 @@ def test_the_first_kernel_that_agrees_is_taken(
 
     lane = on_cpu(experiment("paged:backend=torch")).build(watched=False)[0]
     engine = lane.engine
-    tensors = engine.clock._backend.tensors(engine)
+    tensors = engine.clock._backend.tensors(engine, lane.spec)
     monkeypatch.setattr(torch_kernels, "KERNELS", kernels)
     monkeypatch.setattr(torch_kernels, "suits", lambda lane: True)
     verdicts = dict(torch_kernels.probed(tensors))

@@ -111,7 +111,7 @@ def test_measured_time_is_the_engines_time() -> None:
     engine.clock = lane
     engine.run()
     assert engine.meter.time == pytest.approx(sum(lane.parts.values()) * 1e12, rel=1e-6)
-    assert set(lane.parts) == {"copy", "tables", "write", "attention"}
+    assert set(lane.parts) == {"tables", "write", "attention"}
 
 
 def test_bytes_are_those_of_the_tensors() -> None:

@@ -57,11 +57,10 @@ def test_what_makes_no_sense_is_refused(text: str) -> None:
         LaneSpec.parse(text)
 
 
-def test_the_old_systems_have_no_real_tensors() -> None:
-    measured = LaneSpec("", backend="torch")
-    assert LaneSpec.parse("paged", default=measured).measured
-    with pytest.raises(ConfigError, match="no real tensors"):
-        LaneSpec.parse("vllm-sosp", default=measured)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_system_can_have_real_tensors(name: str) -> None:
+    assert LaneSpec.parse(name, default=LaneSpec("", backend="torch")).measured
+    assert LaneSpec.parse(name).backend == "simulated"
 
 
 def test_lanes_of_one_system_have_names_that_tell_them_apart() -> None:

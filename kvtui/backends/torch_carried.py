@@ -1,0 +1,119 @@
+"""One real lane from its first step to its report."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kvtui.backends.torch_lane import WARM_UP, TorchLane
+from kvtui.comparison.lanes import LaneSpec
+from kvtui.serving.engine import Engine
+from kvtui.serving.measured import StepTimes
+from kvtui.serving.plan import Plan
+
+if TYPE_CHECKING:
+    from kvtui.backends.torch_backend import TorchBackend
+
+
+class Carried:
+    """One lane as it is measured: the times, and what is told about them."""
+
+    def __init__(self, backend: TorchBackend, spec: LaneSpec) -> None:
+        self._backend = backend
+        self._spec = spec
+        self.lane: TorchLane | None = None
+        self._engine: Engine | None = None
+        self.energy: float | None = None  # of the device when the lane started
+        self.released = False
+        self.times = StepTimes(report=self.report)
+
+    @property
+    def tokens(self) -> int:
+        """Generated so far."""
+        return 0 if self._engine is None else self._engine.output_tokens
+
+    def start(self, engine: Engine) -> Carried:
+        """Allocate and warm up; the result is the engine's clock."""
+        self._engine = engine
+        self._backend.device.settle()
+        self.lane = self._backend.tensors(engine, self._spec)
+        self._backend.readings.pool_bytes += self.lane.pool.bytes
+        self._backend.readings.refresh(now=True)
+        self.energy = self._backend.readings.driver.energy_j
+        if self._backend.table is not None:
+            self.lane.watching = partial(self._backend.table.add, self.lane.pool.kind.short)
+        return self
+
+    def duration(self, engine: Engine, plan: Plan) -> int:
+        """See `StepClock`. Raises BackendError where the device has no room or fails."""
+        if self.lane is None:
+            self.start(engine)
+        assert self.lane is not None
+        self.times.ps.append(self.lane.duration(engine, plan))
+        self._backend.readings.refresh()
+        return self.times.ps[-1]
+
+    def release(self) -> None:
+        """Give the tensors back; what was measured stays."""
+        last, self.released = self.report(), True
+        self.times.report = lambda: last
+        if self.lane is not None:
+            self._backend.readings.pool_bytes -= self.lane.pool.bytes
+        self.lane = None
+        if self._engine is not None:
+            self._engine.clock = None
+        self._backend.device.give_back()
+
+    def report(self) -> dict[str, Any]:
+        """The lane's `backend` in the report."""
+        backend, lane = self._backend, self.lane
+        device = backend.device
+        base = {
+            "name": backend.name,
+            "device": str(device.device),
+            "device_name": device.label,
+            "dtype": str(device.dtype).removeprefix("torch."),
+            "kv_layers": backend.real_layers,
+            "model_layers": backend.model.layers,
+            "gemm": backend.settings.gemm,
+            "bytes_per_token": backend.slot_bytes(self._spec),
+            "verify": {"every": backend.settings.verify, "checked": 0, "failed": 0},
+        }
+        failure = self.times.failure
+        if failure is not None:
+            base["failure"] = str(failure)
+        return base if lane is None else base | self._measured(lane)
+
+    def _measured(self, lane: TorchLane) -> dict[str, Any]:
+        backend, verifier = self._backend, lane.verifier
+        return {
+            "attention": lane.attention.name,
+            "allocated_bytes": lane.pool.bytes,
+            "stored_as": lane.pool.kind.dtype_name,
+            "buffer_bytes": lane.buffer_bytes,
+            "extrapolated": {
+                "kv_layers": backend.model.layers,
+                "allocated_bytes": lane.pool.bytes // lane.pool.layers * backend.whole_layers(self._spec),
+            },
+            "host_bytes": lane.pool.host.bytes,
+            "steps": len(self.times.ps),
+            "warm_up_steps": WARM_UP,
+            "seconds": {name: round(seconds, 6) for name, seconds in lane.parts.items()},
+            "verify": {
+                "every": backend.settings.verify,
+                "checked": verifier.checked if verifier else 0,
+                "failed": verifier.failed if verifier else 0,
+                "first_failure": verifier.first if verifier else None,
+                "largest_difference": verifier.difference if verifier and verifier.checked else None,
+                "tolerance": verifier.tolerance if verifier else None,
+            },
+            **backend.readings.report(),
+            "energy_j_per_token": self._energy_per_token(),
+        }
+
+    def _energy_per_token(self) -> float | None:
+        """Of the whole device, from the start of this lane on: exact where it has the device for itself."""
+        now = self._backend.readings.driver.energy_j
+        if self.energy is None or now is None or not self.tokens:
+            return None
+        return round((now - self.energy) / self.tokens, 6)
