@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import json
+import re
+import shutil
 import socket
+import ssl
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +21,7 @@ import pytest
 from kvtui.errors import ConfigError
 from kvtui.live.poll import now_s
 from kvtui.live.traffic.identity import Prefixes
-from kvtui.live.traffic.proxy import Proxy, _asking_for_usage
+from kvtui.live.traffic.proxy import Proxy
 from kvtui.live.traffic.tracefile import TraceFile
 from kvtui.live.whatif.tail import MARGIN_S, Tail
 from kvtui.traces import load
@@ -117,18 +122,6 @@ async def recording(tmp_path: Path, *, force: bool = False, **options: Any) -> A
             await asyncio.gather(serving, return_exceptions=True)
             await runner.cleanup()
             trace.close()
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32"])
-@pytest.mark.parametrize("indent", [None, 2])
-def test_the_usage_is_asked_for_without_another_change(encoding: str, indent: int | None) -> None:
-    fields = {"prompt": 'né {"}', "stream": True}
-    asked = {"stream_options": {"include_usage": True}}
-    body = (json.dumps(fields, indent=indent, ensure_ascii=False) + "\n").encode(encoding)
-    assert json.loads(_asking_for_usage(body, fields)) == fields | asked
-    more = fields | {"stream_options": {"continuous_usage_stats": True}}
-    options = {"stream_options": {"continuous_usage_stats": True, "include_usage": True}}
-    assert json.loads(_asking_for_usage(json.dumps(more).encode(), more)) == fields | options
 
 
 async def test_who_reads_along_knows_who_has_no_end_yet(tmp_path: Path) -> None:
@@ -339,3 +332,125 @@ async def test_what_is_about_one_connection_goes_no_further(tmp_path: Path) -> N
         assert answer.status == 200
     assert "X-Hop" not in world.upstream.headers[0]
     assert world.upstream.headers[0]["X-Far"] == "2"
+
+
+@asynccontextmanager
+async def scripted(
+    handle: Any, tmp_path: Path, *, scheme: str = "http", **options: Any
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter, Proxy]]:
+    """A client's bare connection to a recorder, and `handle` behind it."""
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, **options)
+    port = server.sockets[0].getsockname()[1]
+    trace = TraceFile(tmp_path / "t.jsonl", about="")
+    proxy = Proxy(f"{scheme}://127.0.0.1:{port}/base", trace, prefixes=Prefixes())
+    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(proxy.serve("127.0.0.1", 0, ready=ready))
+    reader, writer = await asyncio.open_connection("127.0.0.1", await ready)
+    try:
+        yield reader, writer, proxy
+    finally:
+        writer.close()
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+        server.close()
+        trace.close()
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answers with the path asked for and ends every second connection after it."""
+    with contextlib.suppress(asyncio.IncompleteReadError):
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"Content-Length: (\d+)", head)
+            body = await reader.readexactly(int(length[1]) if length else 0)
+            path = head.split()[1]
+            text = path + b" " + body
+            closing = b"Connection: close\r\n" if b"close" in path else b""
+            writer.write(b"HTTP/1.1 200 OK\r\n%bContent-Length: %d\r\n\r\n%b" % (closing, len(text), text))
+            if closing:
+                break
+    writer.close()
+
+
+async def answer(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = re.search(rb"Content-Length: (\d+)", head)
+    assert length is not None
+    return await reader.readexactly(int(length[1]))
+
+
+async def test_requests_that_do_not_wait_for_each_other_are_answered_in_order(tmp_path: Path) -> None:
+    async with scripted(echo, tmp_path) as (reader, writer, _):
+        paths = [b"/1", b"/2-close", b"/3", b"/4"]
+        writer.write(b"".join(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path for path in paths))
+        assert [await answer(reader) for _ in paths] == [b"/base%b " % path for path in paths]
+        writer.write(b"GET /5 HTTP/1.1\r\nConnection: close\r\n\r\n")
+        assert b"/base/5 " in await reader.read()
+
+
+async def test_a_body_in_chunks_after_a_word_of_encouragement(tmp_path: Path) -> None:
+    async with scripted(echo, tmp_path) as (reader, writer, _):
+        writer.write(b"POST /a HTTP/1.1\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n")
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+        assert await answer(reader) == b"/base/a abcde"
+
+
+async def test_what_is_no_request_is_answered_with_an_error(tmp_path: Path) -> None:
+    async with scripted(echo, tmp_path) as (reader, writer, _):
+        writer.write(b"hello\r\n\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 400 Bad Request\r\n")
+
+
+async def test_a_client_that_does_not_read_holds_up_its_own_stream_only(tmp_path: Path) -> None:
+    """What a server sends is not gathered here."""
+    sent = 0
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while sent < 1 << 30:
+                writer.write(b"data: {}\n\n" * 10_000)
+                await writer.drain()
+                sent += 100_000
+            writer.close()
+
+    async with scripted(flood, tmp_path) as (_, writer, proxy):
+        writer.write(b"GET /v1/stream HTTP/1.1\r\n\r\n")
+        before = -1
+        while sent != before:
+            before = sent
+            await asyncio.sleep(0.2)
+        (client,) = proxy.clients
+        assert 0 < sent < 64 << 20
+        assert client._transport.get_write_buffer_size() < 1 << 20
+
+
+def certificate(folder: Path) -> Path:
+    """Of 127.0.0.1, with its key."""
+    path, key = folder / "cert.pem", folder / "key.pem"
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", str(key)]
+    about = ["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command = ["openssl", "req", "-x509", *kind, *about, "-out", str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    path.write_text(path.read_text() + key.read_text())
+    return path
+
+
+async def test_a_server_behind_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = ssl.create_default_context
+    ours = make(ssl.Purpose.CLIENT_AUTH)
+    ours.load_cert_chain(certificate(tmp_path))
+    monkeypatch.setattr(ssl, "create_default_context", lambda: make(cafile=tmp_path / "cert.pem"))
+    async with scripted(echo, tmp_path, scheme="https", ssl=ours) as (reader, writer, _):
+        writer.write(b"POST /a HTTP/1.1\r\nContent-Length: 200000\r\n\r\n" + b"x" * 200_000)
+        assert await answer(reader) == b"/base/a " + b"x" * 200_000
+    monkeypatch.setattr(ssl, "create_default_context", make)
+    (tmp_path / "t.jsonl").unlink()
+    async with scripted(echo, tmp_path, scheme="https", ssl=ours) as (reader, writer, _):
+        writer.write(b"GET /a HTTP/1.1\r\n\r\n")
+        assert b"SSLCertVerificationError" in await reader.read()

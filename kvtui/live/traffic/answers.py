@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 MOST: Final = 16 << 20  # bytes of an answer that is not streamed, or of one event, that are looked at
+HELD: Final = 64 << 10  # bytes of an event that may be kept back
 _DATA: Final = b"data:"
 _TYPE: Final = re.compile(rb'"type"\s*:\s*"response\.([\w.]+)"')  # of an event of the Responses API
 
@@ -39,25 +40,26 @@ def _whole(fields: Mapping[str, Any], *names: str) -> int | None:
 
 
 class Plain:
-    """An answer in one piece: kept until its end, then read."""
+    """An answer in one piece."""
 
-    def __init__(self, *, keep: bool = True) -> None:
-        self.usage: Usage | None = None
-        self.chunks = 0
-        self.began = False  # when its first token was made nobody knows
+    chunks = 0
+    began = False  # when its first token was made nobody knows
+
+    def __init__(self) -> None:
         self._body = bytearray()
-        self._most = MOST if keep else -1
 
     def take(self, data: bytes) -> bytes:
         """Some bytes of it; gives what is to be passed on: all."""
-        if len(self._body) <= self._most:
+        if len(self._body) <= MOST:
             self._body += data
         return data
 
     def end(self) -> bytes:
-        if len(self._body) <= self._most:
-            self.usage = usage_of(_json(bytes(self._body)))
         return b""
+
+    @property
+    def usage(self) -> Usage | None:
+        return usage_of(_json(bytes(self._body))) if len(self._body) <= MOST else None
 
 
 class Stream:
@@ -69,26 +71,21 @@ class Stream:
         self.chunks = 0  # events with a part of the answer, from the first token on
         self.began = False  # whether a token has come
         self._hide = hide_usage
+        self._most = HELD if hide_usage else MOST
         self._rest = b""
 
     def take(self, data: bytes) -> bytes:
         """Some bytes of it; gives what is to be passed on."""
-        if not self._hide:
-            self._look(data)
-            return data
         *events, self._rest = _split(self._rest + data)
-        return b"".join(event for event in events if not self._event(event))
+        if len(self._rest) > self._most:  # too long for the one that is kept back
+            events.append(self._rest)
+            self._rest = b""
+        kept = [event for event in events if not self._event(event)]
+        return b"".join(kept) if self._hide else data
 
     def end(self) -> bytes:
         """What is left of a stream that breaks off within an event."""
         return self._rest if self._hide else b""
-
-    def _look(self, data: bytes) -> None:
-        *events, self._rest = _split(self._rest + data)
-        for event in events:
-            self._event(event)
-        if len(self._rest) > MOST:
-            self._rest = b""
 
     def _event(self, event: bytes) -> bool:
         """Take note of an event; gives whether it is the one with the usage alone."""

@@ -1,0 +1,68 @@
+"""What a request to an OpenAI-compatible server asks for, as far as passing it on depends on it.
+
+Read with msgspec (extra `attach`), which skips the prompt: the server waits meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from kvtui.errors import ConfigError
+from kvtui.live.traffic.requests import Request
+
+RECORDED: Final = (b"/completions", b"/chat/completions", b"/responses")  # ends of paths
+
+
+_MORE: Final = b',"stream_options":{"include_usage":true}}'
+
+Parts = tuple[bytes | memoryview, ...]
+
+
+class Asked(NamedTuple):
+    streams: bool
+    asks_usage: bool  # so that its answer has to be asked for its usage, which the client does not expect
+    body: Parts  # to send
+
+
+def msgspec() -> Any:
+    try:
+        import msgspec
+    except ImportError:
+        raise ConfigError(
+            "recording traffic needs the Python package msgspec", hint="pip install 'kvtui[attach]'"
+        ) from None
+    return msgspec
+
+
+@cache
+def _decoder() -> Any:
+    library = msgspec()
+    absent = library.UNSET
+    return library.json.Decoder(
+        library.defstruct("Fields", [("stream", Any, False), ("stream_options", Any, absent)])
+    )
+
+
+def asked(request: Request, *, ask_usage: bool) -> Asked | None:
+    """None where it is no request of the kind that is recorded."""
+    path = request.path
+    if request.method != b"POST" or not path.endswith(RECORDED):
+        return None
+    try:
+        fields = _decoder().decode(request.body)
+    except (ValueError, RecursionError):  # of msgspec too
+        return None
+    streams = bool(fields.stream)
+    as_it_is = Asked(streams, False, (request.body,))
+    if not (ask_usage and streams) or path.endswith(b"/responses"):
+        return as_it_is
+    if fields.stream_options is msgspec().UNSET:
+        whole = request.body.rstrip()
+        return Asked(streams, True, (memoryview(whole)[:-1], _MORE))  # long prompts are not written anew
+    options = fields.stream_options or {}
+    if not isinstance(options, dict) or options.get("include_usage"):  # if it is none the server complains
+        return as_it_is
+    more = {"stream_options": {**options, "include_usage": True}}
+    return Asked(streams, True, (json.dumps({**json.loads(request.body), **more}).encode(),))

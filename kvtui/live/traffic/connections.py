@@ -1,0 +1,224 @@
+"""A client's connection and its own connection to the server: what comes in on one goes out on the other.
+
+Both read into one buffer, which is emptied before anybody else reads: to make room anew for every read takes
+several times as long as the read itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from http import HTTPStatus
+from typing import Protocol
+
+from kvtui.live.traffic.asking import Parts
+from kvtui.live.traffic.heads import answer_head, request_head
+from kvtui.live.traffic.notes import Note
+from kvtui.live.traffic.passing import Answer
+from kvtui.live.traffic.requests import Reader, Refused, Request, httptools
+from kvtui.live.traffic.upstream import Upstream
+
+
+class Passage(Protocol):
+    """What connections share."""
+
+    upstream: Upstream
+    clients: set[Client]
+    room: memoryview  # to read into
+
+    def begin(self, request: Request) -> tuple[Parts, Note | None]: ...
+
+
+class Server(asyncio.BufferedProtocol):
+    """The connection to the server, for one client."""
+
+    def __init__(self, client: Client, room: memoryview) -> None:
+        self._client = client
+        self._room = room
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._client.answered(self._room[:nbytes])
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._client.left(self)
+
+
+class Client(asyncio.BufferedProtocol):
+    """Requests of a client, one after the other as they came, each with its answer."""
+
+    def __init__(self, passage: Passage) -> None:
+        self._passage = passage
+        self._reader = Reader()
+        self._waiting: deque[tuple[Request, Parts, Note | None]] = deque()  # the first is being answered
+        self._answer: Answer | None = None  # to it, once it was passed on
+        self._server: Server | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._slow = False  # whether the client does not take what it gets
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._passage.clients.add(self)
+        self._connect()  # while the request is on its way
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._passage.room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            requests = self._reader.take(self._passage.room[:nbytes])
+        except Refused as refused:
+            self._say_no(refused.status, refused.message)
+            return
+        self._waiting += ((request, *self._passage.begin(request)) for request in requests)
+        if len(self._waiting) > 1:
+            self._transport.pause_reading()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Pass on who is next, if there is somebody and the server is there."""
+        if self._answer is not None or self._transport.is_closing():
+            return
+        if not self._waiting:
+            self._transport.resume_reading()
+            if self._reader.encourage:
+                self._reader.encourage = False
+                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            return
+        if self._server is None or self._server.transport is None:
+            self._connect()
+            return
+        request, body, note = self._waiting[0]
+        self._answer = Answer(request, note)
+        upstream = self._passage.upstream
+        head = request_head(request, sum(map(len, body)), host=upstream.host, base=upstream.base)
+        self._server.transport.writelines([head, *body])
+
+    def answered(self, data: memoryview) -> None:
+        """By the server."""
+        if self._answer is None:
+            self._hang_up()  # nobody had asked
+            return
+        try:
+            passed = self._answer.take(data)
+        except httptools().HttpParserError:
+            self._break_off()
+            return
+        if passed:
+            self._transport.write(passed)
+        if self._answer.whole:
+            self._over()
+
+    def _over(self) -> None:
+        assert self._answer is not None
+        answer, self._answer = self._answer, None
+        request, _, note = self._waiting.popleft()
+        if note is not None:
+            note.over()
+        if answer.last:
+            self._hang_up()
+        if not request.stays:
+            self._transport.close()
+        self._go_on()
+
+    def left(self, server: Server) -> None:
+        """The server hung up."""
+        if server is not self._server:
+            return
+        self._server = None
+        last = None if self._answer is None else self._answer.broken()
+        if last is not None:
+            self._transport.write(last)
+            self._over()
+        elif self._answer is not None:
+            self._break_off()
+
+    def _break_off(self) -> None:
+        """So must we, that nobody takes half an answer for a whole one."""
+        self._transport.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End both connections, and with them what was asked."""
+        self._passage.clients.discard(self)
+        self._transport.abort()
+        self._hang_up()
+        self._answer = None
+        while self._waiting:
+            *_, note = self._waiting.popleft()
+            if note is not None:
+                note.over()
+
+    def _hang_up(self) -> None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+            self._connecting = None
+        server, self._server = self._server, None
+        if server is not None and server.transport is not None:
+            server.transport.abort()
+
+    # To the server.
+
+    def _connect(self) -> None:
+        if self._connecting is None:
+            self._connecting = asyncio.get_running_loop().create_task(self._reach())
+
+    async def _reach(self) -> None:
+        server = Server(self, self._passage.room)
+        try:
+            await self._passage.upstream.connect(server)
+        except OSError as error:
+            self._connecting = None
+            if self._waiting:
+                self._unreachable(error)
+            return
+        self._connecting = None
+        self._server = server
+        self._throttle()
+        self._go_on()
+
+    def _unreachable(self, error: OSError) -> None:
+        *_, note = self._waiting[0]
+        if note is not None:
+            note.head(502, [])
+            note.end()
+        self._say_no(502, f"the server cannot be reached: {type(error).__name__}")
+
+    def _say_no(self, status: int, words: str) -> None:
+        """And end."""
+        if self._answer is not None:
+            self._break_off()  # nothing can be said in the middle of another answer
+            return
+        kind = HTTPStatus(status).name.lower()
+        error = {"message": f"kvtui record: {words}", "type": kind, "code": status}
+        body = json.dumps({"error": error}).encode()
+        headers = [(b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(body))]
+        head = answer_head(status, HTTPStatus(status).phrase.encode(), headers, b"Connection: close")
+        self._transport.write(head + body)
+        self._transport.close()
+
+    # A client that is slower than the server.
+
+    def pause_writing(self) -> None:
+        self._slow = True
+        self._throttle()
+
+    def resume_writing(self) -> None:
+        self._slow = False
+        self._throttle()
+
+    def _throttle(self) -> None:
+        transport = None if self._server is None else self._server.transport
+        if transport is not None:
+            (transport.pause_reading if self._slow else transport.resume_reading)()
