@@ -105,12 +105,13 @@ class Board:
             yield widget, self._panel_rect(name, plan)
 
     def _panel_rect(self, name: str, plan: Plan) -> Rect | None:
-        """Where a panel stands now; an open inspector lies over others."""
-        if self._panel == "inspector":
-            above = plan.inspector
-            rect = above if name == "inspector" else plan.fixed.get(name)
-            return rect if name == "inspector" or (rect and not overlap(rect, above)) else None
-        return plan.slot if name == self._panel else plan.fixed.get(name)
+        """Where a panel stands now; an open inspector or drawer lies over others."""
+        above = plan.inspector if self._panel == "inspector" else plan.slot
+        if name == self._panel:
+            return above
+        rect = plan.fixed.get(name)
+        covered = rect and self._panel and overlap(rect, above)
+        return None if covered else rect
 
     def _lane_places(
         self, plan: Plan, view: LaneView, lane: int, floor: int, scene: Scene

@@ -33,6 +33,7 @@ from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.situation import Narrator
 from kvtui.tui.view.timeline import time_at, timeline_line
 from kvtui.tui.view.toosmall import too_small
+from kvtui.tui.view.useless import tells
 from kvtui.tui.view.words import word
 from kvtui.tui.zooming import Zooming
 
@@ -71,7 +72,7 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
 
     def on_mount(self) -> None:
         plan = plan_for(*self.app.size, lanes=len(self.stage.lanes))
-        if self.stage.published and plan is not None and plan.cycle[:1] == ("events",):
+        if self.stage.published and plan is not None and "" not in plan.cycle and "figures" in plan.cycle:
             self._panel = plan.cycle.index("figures")  # servers publish numbers, and no events
         self._arrange()
         self.set_interval(1 / self._rate, self._tick)
@@ -97,7 +98,9 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
 
     def _arrange(self) -> None:
         width, height = self.app.size
-        plan = plan_for(width, height, lanes=len(self.stage.lanes), device=self.stage.measured)
+        lanes = self.stage.lanes
+        known = any(map(tells, lanes))
+        plan = plan_for(width, height, lanes=len(lanes), device=self.stage.measured, requests=known)
         if plan is not None:
             self._panel = min(self._panel, max(0, len(plan.cycle) - 1))
         self._plan = plan

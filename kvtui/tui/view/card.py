@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from kvtui.live.report import stale
@@ -31,6 +32,7 @@ _SIZE = {
 }
 
 _TITLE = 20  # cells
+_ON = re.compile("^simulated on [^,]*, ")  # of a lane beside a server
 _RATE = 8  # cells for the name of the rate beside its number
 
 
@@ -76,7 +78,10 @@ class _Card:
         if self.stale:
             live = self.info.label == "live"
             text, ink = (self.stale, BAD) if live else (f"{self.info.label}, {self.stale}", WARN)
-        self.canvas.put(end + 2, 0, cut(text, right - end - 3), ink)
+        room = right - end - 3
+        if text_width(text) > room:
+            text = _ON.sub("sim, ", text)
+        self.canvas.put(end + 2, 0, cut(text, room), ink)
 
     @property
     def stale(self) -> str:

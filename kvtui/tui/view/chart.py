@@ -56,7 +56,11 @@ def _plot(
     for lane, frame in enumerate(scene.frames):
         running = frame.counters.running
         points = frame.batch if running is None else (*frame.batch, (scene.time_s, running))
-        ends.append(dots.steps(points, lane, end=scene.time_s or 1.0, top=top, dashed=lane == 0))
+        ends.append(
+            dots.steps(
+                points, lane, end=scene.time_s or 1.0, top=top, dashed=lane == 0 < len(scene.frames) - 1
+            )
+        )
     for y in range(height):
         for x in range(width):
             if cell := dots.cell(x, y):

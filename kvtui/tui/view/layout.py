@@ -10,6 +10,9 @@ from kvtui.tui.view.canvas import Rect
 
 MIN_WIDTH, MIN_HEIGHT = 60, 16
 _PANEL = 6  # rows that a lower panel needs to be of use
+_TICKER = 2  # rows that the newest events need, where there is no room for a panel
+_BESIDE = 44  # cells right of the lanes that panels can use
+_HALVES = 100  # cells from which two of them stand side by side
 
 
 class Column(NamedTuple):
@@ -63,13 +66,13 @@ class Plan:
         """Where the inspector opens, over panels and, where there is no other room, over lanes."""
         match self.form:
             case Form.LARGE:
-                figures, events = self.fixed["figures"], self.fixed["events"]
-                return figures._replace(height=events.y - 1 - figures.y)
+                top, events = self.fixed["figures"].y, self.slot
+                return Rect(events.x, top, events.width, events.y - 1 - top)
             case Form.MEDIUM:
-                if self.floor is not None:
-                    return Rect(0, 12, self.width, self.caption.y - 13)
                 top = self.caption.bottom + 1
-                return Rect(0, top, self.width, self.timeline.y - top)
+                if self.timeline.y - top > _PANEL:
+                    return Rect(0, top, self.width, self.timeline.y - top)
+                return Rect(0, 12, self.width, self.caption.y - 13)
             case _:
                 return Rect(0, 1, self.width, self.caption.y - 1)
 
@@ -108,14 +111,24 @@ _LISTS = ("events", "waiting", "running", "figures", "cache")
 _DRAWER = ("", "chart", *_LISTS)  # "" is the drawer shut
 
 
-def plan_for(width: int, height: int, *, lanes: int, device: bool = False) -> Plan | None:
+def plan_for(
+    width: int, height: int, *, lanes: int, device: bool = False, requests: bool = True
+) -> Plan | None:
     """The plan for a terminal of that size; None when it is too small for any. With a `device`, one panel
-    more takes its turn."""
+    more takes its turn; where nothing is told of `requests`, no panel of them is always open."""
     plan = _plan_for(width, height, lanes)
-    if plan is None or not device:
+    if plan is None:
+        return None
+    if not requests:
+        plan = _without(plan, "queues", "events")
+    if not device:
         return plan
-    fixed = {name: rect for name, rect in plan.fixed.items() if name != "events"}
-    return replace(plan, cycle=(*(plan.cycle or ("events",)), "device"), fixed=fixed)
+    return replace(_without(plan, "events"), cycle=(*(plan.cycle or ("events",)), "device"))
+
+
+def _without(plan: Plan, *names: str) -> Plan:
+    """The same without panels that are always open."""
+    return replace(plan, fixed={name: rect for name, rect in plan.fixed.items() if name not in names})
 
 
 def _plan_for(width: int, height: int, lanes: int) -> Plan | None:
@@ -139,11 +152,14 @@ def _large(width: int, height: int, lanes: int) -> Plan:
     x = 67 * lanes + 2
     room = width - x - 2
     events = Rect(x, height - 14, room, 11)
+    half, queues = room // 2, 24 if room >= _HALVES else 31
+    figures = Rect(x, 16, half if room >= _HALVES else room, _PANEL + 1)
+    cache = Rect(x + half, 16, room - half, _PANEL) if room >= _HALVES else Rect(x, 24, room, _PANEL)
     fixed = {
         "chart": Rect(x, 2, room, 13),
-        "figures": Rect(x, 16, room, _PANEL + 1),
-        "cache": Rect(x, 24, room, _PANEL),
-        "queues": Rect(x, 31, room, events.y - 32),
+        "figures": figures,
+        "cache": cache,
+        "queues": Rect(x, queues, room, events.y - 1 - queues),
         "events": events,
     }
     caption = Rect(0, 55, 67 * lanes, 2)
@@ -151,14 +167,24 @@ def _large(width: int, height: int, lanes: int) -> Plan:
 
 
 def _medium(width: int, height: int, lanes: int) -> Plan:
-    """Two panels under the lanes; without the rows for them, one at a time as a drawer."""
+    """Two panels under the lanes; without the rows for them, one at a time as a drawer. What width there is
+    beside the lanes is used for more of them."""
     cards, caption = _row(lanes, 2, 60, 21), Rect(0, 24, width, 2)
+    x, room, below = 60 * lanes, width - 60 * lanes, Rect(0, 27, width, height - 30)
+    beside = room >= _BESIDE
     if height < 36:
-        slot = Rect(0, 18, width, height - 20)
-        return Plan(Form.MEDIUM, 2, cards, caption, slot, _DRAWER, width, height, floor=17)
-    chart = Rect(0, 27, 60, height - 30)
+        if beside:
+            chart, slot = Rect(x, 2, room, 10), Rect(x, 13, room, 10)
+            fixed = {"chart": chart} | _ticker(below)
+            return Plan(Form.MEDIUM, 2, cards, caption, slot, _lists(fixed), width, height, fixed)
+        slot, fixed = Rect(0, 18, width, height - 20), _ticker(below)
+        return Plan(Form.MEDIUM, 2, cards, caption, slot, _DRAWER, width, height, fixed, floor=17)
     slot = Rect(60, 27, width - 60, height - 30)
-    return Plan(Form.MEDIUM, 2, cards, caption, slot, _LISTS, width, height, {"chart": chart})
+    fixed = {"chart": Rect(0, 27, 60, height - 30)}
+    if beside:
+        fixed |= {"figures": Rect(x, 2, room, _PANEL + 1), "queues": Rect(x, 10, room, 13)}
+    cycle = ("events", "cache") if beside else _LISTS
+    return Plan(Form.MEDIUM, 2, cards, caption, slot, cycle, width, height, fixed)
 
 
 def _small(width: int, height: int, lanes: int) -> Plan:
@@ -180,8 +206,18 @@ def _small(width: int, height: int, lanes: int) -> Plan:
     if height >= tall + 8 + _PANEL:
         slot = Rect(0, tall + 5, width, height - tall - 8)
         return Plan(form, 1, cards, caption, slot, _DRAWER[1:], width, height)
-    slot = Rect(0, 15, width, height - 17)
-    return Plan(form, 1, cards, caption, slot, _DRAWER, width, height, floor=15)
+    slot, fixed = Rect(0, 15, width, height - 17), _ticker(Rect(0, tall + 5, width, height - tall - 8))
+    return Plan(form, 1, cards, caption, slot, _DRAWER, width, height, fixed, floor=15)
+
+
+def _ticker(room: Rect) -> dict[str, Rect]:
+    """The newest events in rows that would else be blank."""
+    return {"events": room} if room.height >= _TICKER else {}
+
+
+def _lists(fixed: dict[str, Rect]) -> tuple[str, ...]:
+    """The lists that are not open already."""
+    return tuple(name for name in _LISTS if name not in fixed)
 
 
 def _stacked(width: int, height: int, lanes: int) -> Plan | None:
@@ -192,5 +228,7 @@ def _stacked(width: int, height: int, lanes: int) -> Plan | None:
     tall = min(8, room // lanes)
     cards = tuple(Rect(0, 1 + at * tall, width, tall) for at in range(lanes))
     caption = Rect(0, height - 3, width, 1)
+    below = 2 + tall * lanes
+    fixed = _ticker(Rect(0, below, width, caption.y - 1 - below))
     slot = Rect(0, 1, width, height - 4)
-    return Plan(Form.LINE, 1, cards, caption, slot, _DRAWER, width, height, floor=1)
+    return Plan(Form.LINE, 1, cards, caption, slot, _DRAWER, width, height, fixed, floor=1)

@@ -32,7 +32,12 @@ def running_lines(scene: Scene, *, width: int, height: int, margin: int = 2) -> 
 
 
 def queue_lines(scene: Scene, *, width: int, height: int, margin: int = 2) -> tuple[Line, ...]:
-    """Both, one above the other, where there is room for it."""
+    """Both, side by side where all lanes have room for that; else one above the other."""
+    half = width // 2
+    if len(scene.lanes) * (_NARROW + _GAP) <= half - margin:
+        left = waiting_lines(scene, width=half, height=height, margin=margin)
+        right = running_lines(scene, width=width - half, height=height, margin=margin)
+        return tuple((*one, *other) for one, other in zip(left, right, strict=True))
     waiting = round((height - 1) * _WAITING_ROWS)
     blank: Line = ((" " * width, T2),)
     above = waiting_lines(scene, width=width, height=waiting, margin=margin)

@@ -18,13 +18,17 @@ COMPARING: Final = ("summary",)
 
 def useless(lanes: Sequence[LaneInfo], *, fixed: bool, live: bool) -> frozenset[str]:
     """Their actions. `fixed`: whether nothing can be changed, `live`: whether time goes on by itself."""
-    servers = [lane.label == "live" for lane in lanes]
     return frozenset(
         (*CHANGING,) * fixed
         + (*GOING_ON,) * live
-        + (*OF_REQUESTS,) * all(servers)  # which tell of no request
-        + (*COMPARING,) * servers[0]
+        + (*OF_REQUESTS,) * (not any(map(tells, lanes)))
+        + (*COMPARING,) * (lanes[0].label == "live")
     )
+
+
+def tells(lane: LaneInfo) -> bool:
+    """Whether anything is known of single requests: of servers, only of those that publish their slots."""
+    return lane.label != "live" or lane.region_blocks is not None
 
 
 def does(action: str) -> str:

@@ -78,6 +78,8 @@ def test_the_help_of_what_cannot_be_changed_names_no_key_that_would() -> None:
     watched = {key.written for key in keys_for(1, useless=useless([server], fixed=True, live=True))}
     assert not {"n", "N", "p P", "[", "]", "r", "enter", "/", "S", "m"} & watched
     assert {"space", "z", "tab", ":", "q"} <= watched
+    slots = lane("contiguous", label="live")
+    assert {"enter", "/"} <= {k.written for k in keys_for(1, useless=useless([slots], fixed=True, live=True))}
     beside = {key.written for key in keys_for(2, useless=useless([server, simulated], fixed=True, live=True))}
     assert {"enter", "/"} <= beside
 

@@ -8,7 +8,7 @@ import pytest
 
 from kvtui.tui.view.canvas import Rect
 from kvtui.tui.view.card import AREAS
-from kvtui.tui.view.layout import GRID, Form, Plan, plan_for
+from kvtui.tui.view.layout import GRID, Form, Plan, overlap, plan_for
 
 
 def test_the_table_at_80x24() -> None:
@@ -57,6 +57,28 @@ def test_too_small_is_said_and_not_tried(width: int, height: int, lanes: int) ->
     assert plan_for(width, height, lanes=lanes) is None
 
 
+@pytest.mark.parametrize(("size", "lanes"), [((100, 30), 2), ((80, 30), 2), ((130, 33), 2), ((64, 26), 2)])
+def test_rows_without_room_for_a_panel_tell_the_newest_events(size: tuple[int, int], lanes: int) -> None:
+    plan = plan_for(*size, lanes=lanes)
+    assert plan is not None
+    events = plan.fixed["events"]
+    last = max(plan.caption.bottom if plan.caption.y < events.y else 0, *(lane.bottom for lane in plan.lanes))
+    assert events.y <= last + 1
+    assert (plan.timeline.y if plan.caption.y < events.y else plan.caption.y) - events.bottom == 1
+    assert plan_for(*size, lanes=lanes, requests=False).fixed == {}, "but where nothing is told of them"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("size", "lanes"), [((120, 36), 1), ((200, 36), 2), ((200, 60), 1), ((120, 30), 1), ((260, 40), 3)]
+)
+def test_width_beside_the_lanes_is_used(size: tuple[int, int], lanes: int) -> None:
+    plan = plan_for(*size, lanes=lanes)
+    assert plan is not None
+    right = max(lane.right for lane in plan.lanes)
+    beside = [rect for rect in (*plan.fixed.values(), plan.slot) if rect.x >= right and rect.y < 20]
+    assert sum(rect.width * rect.height for rect in beside) > 0.8 * 20 * (size[0] - right)
+
+
 def test_more_lanes_use_smaller_cards() -> None:
     for width, height, lanes, form in (
         (120, 36, 3, Form.SMALL),
@@ -87,8 +109,11 @@ def parts(plan: Plan, panel: str) -> Iterator[tuple[str, Rect]]:
             rect = Rect(card.x + place.x, card.y + place.y, place.width, place.height)
             clipped.append((f"lane {lane} {name}", _above(rect, card.bottom)))
     yield from ((name, _above(rect, floor)) for name, rect in clipped)
-    yield from plan.fixed.items()
-    if panel and panel not in plan.fixed:
+    drawer = plan.floor is not None and panel
+    for name, rect in plan.fixed.items():
+        if name != panel and not (drawer and overlap(rect, plan.slot)):
+            yield name, rect
+    if panel:
         yield panel, plan.slot
 
 
