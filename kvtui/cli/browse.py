@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
+
+_ONCE = ("headless", "plain", "once", "record")
 
 
 @click.command(
@@ -14,16 +17,14 @@ import click
 def browse(words: tuple[str, ...]) -> int:
     """Look through the traces of FOLDER and the bundled ones: arrivals, lengths, prefix reuse; run one.
 
-    Options behind it are those of `kvtui run`, for the trace that is chosen.
+    Options behind it are those of `kvtui run`, for the trace that is chosen. Leaving its screen leads back.
 
     \b
     kvtui browse
     kvtui browse traces --gpu h100-sxm --lane paged:16
     """
-    from kvtui.cli.lookoptions import looking
     from kvtui.cli.run import run
     from kvtui.errors import ConfigError
-    from kvtui.tui import browse as screen
     from kvtui.tui.terminal import terminal_problem
 
     named = bool(words) and not words[0].startswith("-")
@@ -37,12 +38,27 @@ def browse(words: tuple[str, ...]) -> int:
         )
     options = list(words[named:])
     given = run.make_context("kvtui run", ["chat", *options]).params  # what is wrong is told before
+    return _choose_and_run(folder.resolve(), options, given)
+
+
+def _choose_and_run(folder: Path, options: list[str], given: dict[str, Any]) -> int:
+    """Until the user leaves the browser; gives the exit code. What is not run on the screen, or recorded, is
+    run once."""
+    from kvtui.cli.lookoptions import looking
+    from kvtui.cli.run import run
+    from kvtui.tui import browse as screen
+
     looks = {name: value for name, value in looking(given).items() if name != "language"}
-    code, chosen = screen(folder.resolve(), **looks)
-    if chosen is None:
-        return code
-    window = (
-        [] if chosen.start_s is None else [f"--start={chosen.start_s}", f"--duration={chosen.duration_s}"]
-    )
-    with run.make_context("kvtui run", [chosen.trace, *window, *options]) as context:
-        return int(run.invoke(context) or 0)
+    at = ""
+    while True:
+        code, chosen = screen(folder, at=at, **looks)
+        if chosen is None:
+            return code
+        at = chosen.trace
+        window = (
+            [] if chosen.start_s is None else [f"--start={chosen.start_s}", f"--duration={chosen.duration_s}"]
+        )
+        with run.make_context("kvtui run", [chosen.trace, *window, *options]) as context:
+            code = int(run.invoke(context) or 0)
+        if code or any(given[way] for way in _ONCE):
+            return code

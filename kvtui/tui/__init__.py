@@ -53,9 +53,16 @@ def run(
 
 
 def browse(
-    folder: Path, *, theme: str = "dark", ascii: bool = False, mouse: bool = True, colours: str = "auto"
+    folder: Path,
+    *,
+    theme: str = "dark",
+    ascii: bool = False,
+    mouse: bool = True,
+    colours: str = "auto",
+    at: str = "",
 ) -> tuple[int, Choice | None]:
-    """Show the traces of a folder until one is chosen or the user leaves; gives the exit code and what."""
+    """Show the traces of a folder until one is chosen or the user leaves; gives the exit code and what. `at`:
+    the trace that is chosen at first, which may be in another folder."""
     import asyncio
 
     from kvtui.tui.terminal import ascii_only, believe_the_terminal, tell_textual
@@ -66,5 +73,5 @@ def browse(
     from kvtui.tui.browse import BrowseApp
     from kvtui.tui.cleanapp import show
 
-    app = BrowseApp(folder, theme=theme, ascii=ascii or ascii_only())
+    app = BrowseApp(folder, theme=theme, ascii=ascii or ascii_only(), at=at)
     return asyncio.run(show(app, mouse=mouse)), app.return_value

@@ -92,7 +92,8 @@ class BrowseApp(CleanApp[Choice | None]):
         Binding("q,escape,ctrl+c,ctrl+q", "quit", show=False, priority=True),
     ]
 
-    def __init__(self, folder: Path, *, theme: str = "dark", ascii: bool = False) -> None:
+    def __init__(self, folder: Path, *, theme: str = "dark", ascii: bool = False, at: str = "") -> None:
+        """`at`: the trace that is chosen at first, a bundled one by its name."""
         super().__init__(ansi_color=None if theme in THEMES else True)
         for each in themes():
             self.register_theme(each)
@@ -106,7 +107,10 @@ class BrowseApp(CleanApp[Choice | None]):
         self._spots: list[Spot] = []
         self._window = Window()
         self._at = 0
-        self._open(folder)
+        bundled_too = any(entry.label == at for entry in self._bundled)
+        self._open(Path(at).parent if at and not bundled_too else folder)
+        known = [entry.label if entry in self._bundled else entry.path for entry in self._entries]
+        self._at = known.index(at) if at in known else self._at
 
     def _open(self, folder: Path) -> None:
         self._folder = folder

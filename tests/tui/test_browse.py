@@ -53,6 +53,16 @@ async def test_it_lists_and_describes(folder: Path) -> None:
         assert "prefix reuse: n/a" in page
 
 
+async def test_it_opens_at_what_was_run_last(folder: Path) -> None:
+    for at in ("chat", str(folder / "inner" / "deep.csv"), str(folder / "a.csv")):
+        app = BrowseApp(folder, at=at)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await read(pilot)
+            assert f"▸ {Path(at).name}" in text(app, "list")
+            await pilot.press("enter")
+        assert app.return_value == Choice(at)
+
+
 async def test_enter_gives_the_trace(folder: Path) -> None:
     app = BrowseApp(folder)
     async with app.run_test(size=(80, 24)) as pilot:

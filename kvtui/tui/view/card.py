@@ -13,26 +13,34 @@ from kvtui.tui.view.ink import BAD, BOLD, HOT, T1, T2, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.layout import GRID, Form
 from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Scene, drained, slo_kept, unknown
-from kvtui.tui.view.split import draw_bar, draw_columns, draw_list, draw_row, parts_of
+from kvtui.tui.view.split import draw_bar, draw_columns, draw_list, draw_most, draw_row, parts_of
 
 _NARROW = (Form.SMALL, Form.TALL, Form.TALLER)
 
 # Where a form has text, in its own coordinates: the rest is grid or blank.
 AREAS = {
     Form.LINE: (Rect(0, 0, 60, 1), Rect(0, 1, 26, 5), Rect(0, 6, 60, 1)),
+    Form.MINI: (Rect(0, 0, 40, 4), Rect(0, 8, 40, 2)),
     **{form: (Rect(0, 0, 40, 4), Rect(0, 4 + GRID[form].height, 40, 4)) for form in _NARROW},
     Form.MEDIUM: (Rect(0, 0, 60, 1), Rect(36, 1, 24, 20)),
     Form.LARGE: (Rect(0, 0, 67, 8), Rect(0, 48, 67, 4)),
 }
 _SIZE = {
     Form.LINE: (60, 7),
+    Form.MINI: (40, 10),
     **{form: (40, 8 + GRID[form].height) for form in _NARROW},
     Form.MEDIUM: (60, 21),
     Form.LARGE: (67, 52),
 }
 
 _TITLE = 20  # cells
-_ON = re.compile("^simulated on [^,]*, ")  # of a lane beside a server
+_SHORTER = (  # what a lane is, where not all of it has room
+    ("^simulated on [^,]*, ", "sim, "),
+    ("reserves its exact length", "exact length"),
+    ("reserves powers of two", "powers of two"),
+    ("no prefix cache", "no cache"),
+    ("groups of layers", "groups"),
+)
 _RATE = 8  # cells for the name of the rate beside its number
 
 
@@ -79,8 +87,8 @@ class _Card:
             live = self.info.label == "live"
             text, ink = (self.stale, BAD) if live else (f"{self.info.label}, {self.stale}", WARN)
         room = right - end - 3
-        if text_width(text) > room:
-            text = _ON.sub("sim, ", text)
+        for pattern, less in _SHORTER if text_width(text) > room else ():
+            text = re.sub(pattern, less, text)
         self.canvas.put(end + 2, 0, cut(text, room), ink)
 
     @property
@@ -172,6 +180,22 @@ def _line(card: _Card) -> None:
 
 
 def _small(card: _Card) -> None:
+    _narrow_head(card)
+    below = card.canvas.height - 4
+    card.bar(1, below, 32, "━")
+    draw_columns(card.canvas, 1, below + 1, card.parts, width=card.width - 2, short=True)
+    _narrow_counts(card, below + 3)
+
+
+def _mini(card: _Card) -> None:
+    """Without a bar, and of where memory is only what matters most."""
+    _narrow_head(card)
+    draw_most(card.canvas, 1, 8, card.parts, width=card.width - 2)
+    _narrow_counts(card, 9)
+
+
+def _narrow_head(card: _Card) -> None:
+    """Name, and the batch beside its digits."""
     card.title(1, step=False)
     x = max(card.digits(1, 1) + 2, 12)
     end = card.canvas.put(x, 1, card.words, T2)
@@ -180,14 +204,14 @@ def _small(card: _Card) -> None:
     kept = slo_kept(card.scene, card.lane, whole=True)
     if kept and end + text_width(f"SLO {kept}") < card.width:
         card.counted(end, 2, (("SLO", kept),))
-    below = card.canvas.height - 4
-    card.bar(1, below, 32, "━")
-    draw_columns(card.canvas, 1, below + 1, card.parts, width=card.width - 2, short=True)
+
+
+def _narrow_counts(card: _Card, y: int) -> None:
     counters = card.counters
     waiting, done = formats.count(counters.waiting, width=5), formats.count(counters.finished, width=5)
     rate = formats.count(counters.output_tokens_per_s, width=5)
     pairs = (("waiting", f"{waiting:>3}"), ("done", f"{done:>3}"), ("tok/s", f"{rate:>5}"))
-    card.counted(1, below + 3, pairs)
+    card.counted(1, y, pairs)
 
 
 def _medium(card: _Card) -> None:
@@ -232,6 +256,7 @@ def _large(card: _Card) -> None:
 
 _DRAW: dict[Form, Callable[[_Card], None]] = {
     Form.LINE: _line,
+    Form.MINI: _mini,
     **dict.fromkeys(_NARROW, _small),
     Form.MEDIUM: _medium,
     Form.LARGE: _large,

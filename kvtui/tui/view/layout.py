@@ -26,6 +26,7 @@ class Form(Enum):
     """The ways a lane is drawn: width, and the grid's place and room."""
 
     LINE = "60x8"
+    MINI = "40x10"
     SMALL = "40x18"
     TALL = "40x28"
     TALLER = "40x48"
@@ -35,6 +36,7 @@ class Form(Enum):
 
 GRID = {  # x, y, room across, rows
     Form.LINE: Rect(27, 1, 32, 5),
+    Form.MINI: Rect(1, 4, 32, 4),
     Form.SMALL: Rect(1, 4, 32, 10),
     Form.TALL: Rect(1, 4, 32, 20),
     Form.TALLER: Rect(1, 4, 32, 40),
@@ -92,7 +94,7 @@ class Plan:
     @property
     def columns(self) -> tuple[Column, ...]:
         """Room for a caption under each lane, from the left margin on; none where lanes stand stacked."""
-        if self.form is Form.LINE:
+        if self.form in (Form.LINE, Form.MINI):
             return ()
         return tuple(Column(lane.x, lane.width - 2 * self.margin - 1) for lane in self.lanes)
 
@@ -210,6 +212,16 @@ def _small(width: int, height: int, lanes: int) -> Plan:
     return Plan(form, 1, cards, caption, slot, _DRAWER, width, height, fixed, floor=15)
 
 
+def _paired(width: int, height: int, lanes: int) -> Plan | None:
+    """Two lanes in a row, each ten rows high, where they have no room one above the other."""
+    rows = -(-lanes // 2)
+    if width < 80 or height < 10 * rows + 4:
+        return None
+    cards = tuple(Rect(40 * (at % 2), 1 + 10 * (at // 2), 40, 10) for at in range(lanes))
+    caption, slot = Rect(0, height - 3, width, 1), Rect(0, 11, width, height - 14)
+    return Plan(Form.MINI, 1, cards, caption, slot, _DRAWER, width, height, floor=11)
+
+
 def _ticker(room: Rect) -> dict[str, Rect]:
     """The newest events in rows that would else be blank."""
     return {"events": room} if room.height >= _TICKER else {}
@@ -224,7 +236,7 @@ def _stacked(width: int, height: int, lanes: int) -> Plan | None:
     """Lanes one above the other; as many as have room, six to eight rows each."""
     room = height - 4  # header, caption, timeline, footer
     if room < 6 * lanes:
-        return None
+        return _paired(width, height, lanes)
     tall = min(8, room // lanes)
     cards = tuple(Rect(0, 1 + at * tall, width, tall) for at in range(lanes))
     caption = Rect(0, height - 3, width, 1)

@@ -120,6 +120,21 @@ def draw_row(canvas: Canvas, x: int, y: int, parts: tuple[Part, ...], *, width: 
         x += 3 + gap
 
 
+def draw_most(canvas: Canvas, x: int, y: int, parts: tuple[Part, ...], *, width: int) -> None:
+    """As many of the parts as a row has room for: what is stored, then the largest; in their usual order."""
+    texts = shares([part.percent for part in parts], whole=True)
+    wanted = sorted(range(len(parts)), key=lambda at: (at > 0, -parts[at].percent))
+    taken: list[int] = []
+    for at in wanted:
+        cells = sum(text_width(parts[each].short) + 7 for each in (*taken, at))
+        if cells - 1 <= width:
+            taken.append(at)
+    for at in sorted(taken):
+        _swatch(canvas, x, y, parts[at])
+        x = canvas.put(x + 2, y, parts[at].short + " ", T3)
+        x = canvas.put(x, y, f"{texts[at]:<4}", value_ink(parts[at], parts))
+
+
 def _starts(labels: list[str], width: int, *, gap: int, field: int) -> list[int]:
     """Columns of the swatches, as wide apart as fits."""
     fields = [max(text_width(label) + 2, field) for label in labels]

@@ -11,7 +11,7 @@ def too_small(width: int, height: int, lanes: int) -> list[Line]:
     """What is needed and what there is, in the middle of it."""
     tall = max(MIN_HEIGHT, 6 * lanes + 4)
     text = [
-        (f"kvtui needs {MIN_WIDTH} x {tall} cells.", BOLD),
+        (f"kvtui needs {MIN_WIDTH} x {tall} cells" + (", or 80 x 24." if tall > 24 else "."), BOLD),
         (f"This window has {width} x {height}.", T2),
         ("Make it larger, or q to leave.", T2),
     ]

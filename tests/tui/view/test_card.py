@@ -12,7 +12,7 @@ from kvtui.tui.view.card import AREAS, draw_card
 from kvtui.tui.view.ink import BAD, Ink
 from kvtui.tui.view.layout import GRID, Form
 from kvtui.tui.view.palette import Look
-from tests.tui.frames import contiguous_frame, counters, paged_frame, scene
+from tests.tui.frames import contiguous_frame, counters, lane, paged_frame, scene
 
 LOOK = Look()
 
@@ -47,6 +47,24 @@ def test_the_small_form() -> None:
         "   19%       12%       66%       3%",
         " waiting 143  done 131  tok/s   685",
     ]
+
+
+def test_the_mini_form_tells_most_of_it() -> None:
+    lines = text(Form.MINI, 0)
+    assert lines[8].split() == ["█", "stored", "19%", "▒", "later", "12%", "░", "never", "66%"]
+    assert lines[9].split()[:4] == ["waiting", "143", "done", "131"]
+    assert all(len(line) <= 40 for line in lines)
+
+
+@pytest.mark.parametrize("form", list(Form))
+def test_what_a_lane_beside_a_server_is_stands_whole_over_it(form: Form) -> None:
+    for subtitle in ("reserves 2,048 each", "16-token blocks", "reserves its exact length"):
+        infos = tuple(
+            lane("contiguous", subtitle=f"simulated on A100-SXM4 80 GB, {subtitle}") for _ in range(2)
+        )
+        title = text(form, 1, lanes=infos)[0]
+        assert "…" not in title
+        assert " sim" in title, "and that it is simulated"
 
 
 def test_the_medium_form() -> None:

@@ -52,7 +52,9 @@ def test_the_table_at_60x20_and_below() -> None:
     assert heights == [6, 6, 7, 7, 8, 8]
 
 
-@pytest.mark.parametrize(("width", "height", "lanes"), [(59, 16, 2), (60, 15, 2), (80, 24, 4), (60, 20, 3)])
+@pytest.mark.parametrize(
+    ("width", "height", "lanes"), [(59, 16, 2), (60, 15, 2), (79, 24, 4), (80, 23, 4), (60, 20, 3)]
+)
 def test_too_small_is_said_and_not_tried(width: int, height: int, lanes: int) -> None:
     assert plan_for(width, height, lanes=lanes) is None
 
@@ -88,6 +90,8 @@ def test_more_lanes_use_smaller_cards() -> None:
         (200, 30, 4, Form.SMALL),
         (80, 44, 2, Form.TALL),
         (80, 30, 3, Form.LINE),
+        (80, 24, 4, Form.MINI),
+        (80, 28, 4, Form.LINE),
         (120, 36, 1, Form.MEDIUM),
     ):
         plan = plan_for(width, height, lanes=lanes)
