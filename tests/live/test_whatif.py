@@ -378,7 +378,7 @@ async def test_on_the_screen(server: Answers, recording: Recording) -> None:
     with beside(server, recording, "contiguous:max", "paged:block_size=32") as show:
         app = KvtuiApp(show, speed=1.0)
         async with app.run_test(size=(120, 36)) as pilot:
-            text = await seen(app, pilot, "simulated on A10G")
+            text = await seen(app, pilot, "Paged  sim on A10G, 32-token blocks")
             assert "get the requests of trace.jsonl" in text
             app.main.open_panel("figures")
             text = await seen(app, pilot, "r reported, d derived, s simulated")

@@ -35,7 +35,9 @@ _SIZE = {
 
 _TITLE = 20  # cells
 _SHORTER = (  # what a lane is, where not all of it has room
-    ("^simulated on [^,]*, ", "sim, "),
+    ("^simulated on ", "sim on "),
+    (r"^(sim on [^,]*) \d+ GB,", r"\1,"),
+    ("^sim on [^,]*, ", "sim, "),
     ("reserves its exact length", "exact length"),
     ("reserves powers of two", "powers of two"),
     ("no prefix cache", "no cache"),
@@ -87,8 +89,8 @@ class _Card:
             live = self.info.label == "live"
             text, ink = (self.stale, BAD) if live else (f"{self.info.label}, {self.stale}", WARN)
         room = right - end - 3
-        for pattern, less in _SHORTER if text_width(text) > room else ():
-            text = re.sub(pattern, less, text)
+        for pattern, less in _SHORTER:
+            text = re.sub(pattern, less, text) if text_width(text) > room else text
         self.canvas.put(end + 2, 0, cut(text, room), ink)
 
     @property
