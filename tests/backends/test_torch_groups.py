@@ -1,0 +1,102 @@
+"""Layers with windows on tensors: a block table for each group of layers, one pool for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from kvtui.backends.batch import Batch
+from kvtui.decisions.recorded import prepare, rows_of
+from kvtui.errors import ConfigError
+from kvtui.hardware import catalogue
+from kvtui.memory.grouped import GroupedMemoryManager
+from tests.backends.runs import LANES, experiment, on_cpu
+from tests.backends.tensors import TorchLane, on_tensors
+from tests.serving.test_ghost import truth_of
+from tests.serving.test_more_ghost import handed_to_another_group, left_too_early
+from tests.vllm.more_worlds import more_world
+
+pytestmark = pytest.mark.torch
+
+EVERY = 3  # steps between two checks
+SEEDS = (5, 9, 16)  # two to five groups, with windows and without
+
+
+def carried(seed: int) -> tuple[GroupedMemoryManager, TorchLane]:
+    """A world that has run on tensors, one layer in each group, and its lane."""
+    config, lines = more_world(seed, "window")
+    engine, _ = prepare(config | {"max_steps": 60, "policy": "fcfs"}, lines)
+    engine.observer = None
+    manager = engine.manager
+    assert isinstance(manager, GroupedMemoryManager)
+    assert all(group.size == manager.block_size for group in manager.groups)
+    windows = [group.window for group in manager.groups]
+    truth = truth_of(rows_of(lines, config))
+    lane = on_tensors(engine, truth=truth, layers=1, windows=windows, verify=EVERY)
+    engine.run()
+    return manager, lane
+
+
+def test_every_group_reads_right() -> None:
+    checked, left = 0, 0
+    for seed in SEEDS:
+        manager, lane = carried(seed)
+        assert lane.verifier.failed == 0, lane.verifier.first
+        assert lane.verifier.difference < 1e-5
+        assert lane.pool.layers == 1  # all groups share the pool
+        checked += lane.verifier.checked
+        left += manager.evictions
+    assert checked > 200
+    assert left > 10
+
+
+def reads_too_much(patch: pytest.MonkeyPatch) -> None:
+    """Attention sees a token more than the window has."""
+    from kvtui.backends import torch_lane
+
+    original = torch_lane.seen_by
+
+    def wider(*args: object) -> tuple[Batch, ...]:
+        return tuple(replace(v, window=v.window and v.window + 1) for v in original(*args))
+
+    patch.setattr(torch_lane, "seen_by", wider)
+
+
+BUGS = [(left_too_early, (9, 23)), (handed_to_another_group, (9, 20)), (reads_too_much, (17, 23))]
+
+
+@pytest.mark.parametrize(("bug", "seeds"), BUGS)
+def test_a_planted_bug_is_caught(
+    bug: Callable[[pytest.MonkeyPatch], None], seeds: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bug(monkeypatch)
+    assert all(carried(seed)[1].verifier.failed for seed in seeds)
+
+
+def test_a_model_with_windows_has_layers_of_each_kind() -> None:
+    """Small copies of a model: half of its layers look back 24 tokens."""
+    model = catalogue.model("gpt-oss-20b")
+    groups = tuple(
+        replace(g, kv_heads=1, head_dim=16, window=g.window and 24, layers=2) for g in model.kv_groups
+    )
+    small = replace(model, layers=4, heads=2, kv_heads=1, head_dim=16, kv_groups=groups)
+    tried = on_cpu(replace(experiment(*LANES), model=small), verify=2)
+    contiguous, paged = tried.build(watched=False)
+    said = []
+    for lane in (contiguous, paged):
+        lane.run()
+        said.append(lane.times.report())
+        assert said[-1]["verify"]["failed"] == 0, said[-1]
+        assert said[-1]["verify"]["checked"] > 20
+        assert (said[-1]["kv_layers"], said[-1]["model_layers"]) == (2, 4)
+    unit = 8 * said[0]["bytes_per_token"]  # that belongs to nobody; there is half as much of it in blocks
+    assert said[0]["allocated_bytes"] - unit == said[1]["allocated_bytes"] - unit // 2
+    assert said[0]["bytes_per_token"] == 2 * said[1]["bytes_per_token"]
+
+
+def test_states_have_no_tensors() -> None:
+    tried = replace(experiment(), model=catalogue.model("qwen3.5-35b-a3b"), max_len=None, slots=2**20)
+    with pytest.raises(ConfigError, match="keep states"):
+        on_cpu(tried)
