@@ -40,8 +40,9 @@ class BlockPool:
         self._back = list(range(1, n + 1))
         self._head = 0  # index in _back of the next block out
         self._base = 0  # absolute place of _back[0]
-        self._fresh = n  # index in _back where the never used blocks end
-        self._plain: set[int] = set()  # in _back behind _fresh without a key (not lifo)
+        self._unused = n  # blocks at the head of _back that were never used
+        self._holes = 0  # blocks taken out of the middle of _back
+        self._plain: set[int] = set()  # in _back without a key though they were used (not lifo)
         self._key_of: dict[int, int] = {}
         self._block_of: dict[int, int] = {}  # key -> the oldest block with it
         self._twins: dict[int, list[int]] = {}  # key -> further blocks with it, oldest first
@@ -52,8 +53,7 @@ class BlockPool:
     @property
     def cached(self) -> int:
         """Free blocks that still carry content."""
-        fresh = self._fresh - self._head
-        return self.free - len(self._stack) - len(self._plain) - (fresh if fresh > 0 else 0)
+        return self.free - len(self._stack) - self._unused - len(self._plain)
 
     def queue(self) -> list[int]:
         """The whole free queue, next out first. O(n): for tests and recordings."""
@@ -93,41 +93,44 @@ class BlockPool:
     def take(self, n: int) -> list[int]:
         """Hand out the next `n` blocks of the queue, evicting what they held. Needs n <= free."""
         assert n <= self.free, f"{n} blocks of {self.free}"
-        head, back = self._head, self._back
-        if self._stack or head < self._fresh:
-            return self._take_unused(n)
         self.free -= n
+        stack = self._stack
+        if not stack:
+            return self._take_back(n)
+        rest = len(stack) - n
+        if rest >= 0:
+            ids = stack[: rest - 1 : -1] if rest else stack[::-1]
+            del stack[rest:]
+            return ids
+        ids = stack[::-1]
+        stack.clear()
+        ids += self._take_back(-rest)
+        return ids
+
+    def _take_back(self, n: int) -> list[int]:
+        """First blocks that were never used, then those with content, evicting it."""
+        head, back, unused = self._head, self._back, self._unused
         ids = back[head : head + n]
-        head += n
-        while 0 in ids:
-            ids = [b for b in ids if b]
-            more = n - len(ids)
-            ids += back[head : head + more]
-            head += more
-        self._head = head
+        self._head = head = head + n
+        if n <= unused:
+            self._unused = unused - n
+            return ids
+        self._unused = 0
+        while self._holes and 0 in ids:
+            full = [b for b in ids if b]
+            self._holes -= len(ids) - len(full)
+            more = n - len(full)
+            ids = full + back[head : head + more]
+            self._head = head = head + more
         if self._place or self._plain or self.log is not None:
-            self._lose(ids)
+            self._lose(ids[unused:])
         else:
-            self.evictions += n
+            self.evictions += n - unused
         if head > CUT and head * 2 > len(back):
             del back[:head]
             self._base += head
-            self._head = self._fresh = 0
+            self._head = 0
         return ids
-
-    def _take_unused(self, n: int) -> list[int]:
-        """First blocks without content, the last freed and then those never used; then others."""
-        stack, rest = self._stack, len(self._stack) - n
-        if rest >= 0:
-            ids = stack[: -n - 1 : -1]
-            del stack[rest:]
-        else:
-            ids, head = stack[::-1], self._head
-            stack.clear()
-            ids += self._back[head : min(head - rest, self._fresh)]
-            self._head += max(0, min(-rest, self._fresh - head))
-        self.free -= len(ids)
-        return ids + self.take(n - len(ids)) if len(ids) < n else ids
 
     def _lose(self, ids: Sequence[int]) -> None:
         """Blocks that leave the back lose their content."""
@@ -177,6 +180,7 @@ class BlockPool:
             self.add_reference(block)
         else:
             self._back[place - self._base] = 0
+            self._holes += 1
             self.free -= 1
 
     def share_all(self, blocks: Sequence[int]) -> None:
@@ -187,6 +191,7 @@ class BlockPool:
                 self.add_reference(block)
             else:
                 back[place - base] = 0
+                self._holes += 1
                 self.free -= 1
 
     def add_reference(self, block: int) -> None:
@@ -198,6 +203,7 @@ class BlockPool:
         """Take the first `n` blocks (logical order) of a private segment out of the queue."""
         end = place + count - self._base
         self._back[end - n : end] = [0] * n
+        self._holes += n
         self.free -= n
 
     def register(self, blocks: Sequence[int], keys: Sequence[int]) -> None:

@@ -16,6 +16,7 @@ from kvtui.serving.explicit import ExplicitScheduler
 from kvtui.serving.intake import Arrival, Arrivals, BlockKeys, request_of
 from kvtui.serving.measured import StepClock
 from kvtui.serving.meter import Meter
+from kvtui.serving.plain import plain_rounds
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Phase, Request
 from kvtui.serving.results import Results
@@ -160,7 +161,15 @@ class Engine:
 
     def run(self, calls: int = UNLIMITED) -> bool:
         """To the end, or at most so many leaps and full steps; whether something is left to do."""
-        return all(self.step(UNLIMITED) for _ in range(calls))
+        plain = plain_rounds(self)
+        if plain is None:
+            return all(self.step(UNLIMITED) for _ in range(calls))
+        while calls > 0 and not self.done:
+            calls = plain.run(calls)
+            if calls > 0 and not self.done:
+                self.step(UNLIMITED)
+                calls -= 1
+        return not self.done
 
     def step(self, limit: int = 1) -> bool:
         """Do at most `limit` scheduler steps in one call; False when nothing is left to do."""
@@ -354,7 +363,7 @@ class Engine:
 
     def _arrive(self, arrival: Arrival) -> None:
         self.known += 1
-        request = self._request(arrival, self.keys_of(arrival.number))
+        request = self._request(arrival, [] if self._keys is None else self._keys.of(arrival.number))
         refusal = self._refusal(request)
         if refusal is not None:
             request.move(Phase.REJECTED)

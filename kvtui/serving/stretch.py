@@ -38,19 +38,7 @@ class Stretch:
 
     def within(self, room: int, most: int) -> int:
         """At most `most` steps such that the last one starts before `room` ps have passed; at least one."""
-        if self.time(most) < room:
-            return most
-        if room <= 0:
-            return 1
-        high = min(most, room // self.next + 1)  # so many steps do not end before, and so many do:
-        low = (room - 1) // (self.next + (self.rise * (high - 1) + 1) // 2)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.time(middle) < room:
-                low = middle
-            else:
-                high = middle
-        return high
+        return most if self.time(most) < room else within(self.next, self.rise, room, most)
 
     def measure(self, meter: Meter, block_size: int) -> None:
         """Add up what was done."""
@@ -64,3 +52,19 @@ class Stretch:
         self.begin += steps * self.first + self.rise * (steps * (steps - 1) // 2)
         self.stored += steps * self.decodes
         self.first, self._to_do, self.bought = self.next, self.left, Bought()
+
+
+def within(first: int, rise: int, room: int, most: int) -> int:
+    """At most `most` steps, which take as long or longer, such that the last one starts before `room` ps have
+    passed; at least one. The first takes `first` ps, each `rise` ps longer than the one before."""
+    if room <= 0:
+        return 1
+    high = min(most, room // first + 1)  # so many steps do not end before, and so many do:
+    low = (room - 1) // (first + (rise * (high - 1) + 1) // 2)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if middle * first + rise * (middle * (middle - 1) // 2) < room:
+            low = middle
+        else:
+            high = middle
+    return high

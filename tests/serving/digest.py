@@ -24,6 +24,11 @@ def run(engine: Engine, limit: int | None) -> dict[str, Any]:
     rng = random.Random(0)
     while engine.step(rng.randint(1, 9) if limit is None else limit):
         pass
+    return digest(engine)
+
+
+def digest(engine: Engine) -> dict[str, Any]:
+    """What an engine has left behind so far."""
     scheduler, manager = engine.scheduler, engine.manager
     pool = getattr(manager, "pool", None)
     return {
@@ -40,6 +45,9 @@ def run(engine: Engine, limit: int | None) -> dict[str, Any]:
         ],
         "waiting": [r.number for r in scheduler.waiting.first()],
         "stuck": engine.stuck,
+        "tokens": engine.output_tokens,
+        "chunks": (engine.tally.chunks, engine.tally.same_step_hits),
+        "blocked": scheduler.blocked,
     }
 
 
