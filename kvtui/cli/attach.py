@@ -122,6 +122,7 @@ def _attached(
     from kvtui.cli.build import MAX_LANES
     from kvtui.errors import ConfigError
     from kvtui.live.poll import attach as attached
+    from kvtui.live.reading import UNSEEN
 
     if len(urls) > MAX_LANES:
         raise ConfigError(f"{len(urls)} servers are more than the {MAX_LANES} that fit side by side")
@@ -129,8 +130,20 @@ def _attached(
     if options["demo"]:
         return _demo(interval_s)
     split = None if options["slots"] is None else options["slots"] == "split"
-    timeout_s = options["timeout"]
-    return [attached(url, interval_s=interval_s, timeout_s=timeout_s, split=split) for url in urls], None
+    needed = bool(options["events"] or options["lanes"] or options["requests"])  # what the first one says
+    pollers = [
+        attached(
+            url,
+            interval_s=interval_s,
+            timeout_s=options["timeout"],
+            split=split,
+            patient=len(urls) > 1 and not (needed and at == 0),
+        )
+        for at, url in enumerate(urls)
+    ]
+    if all(poller.last.reading.kind == UNSEEN for poller in pollers):
+        raise ConfigError(f"none of the {len(urls)} servers answers: {pollers[0].last.problem}")
+    return pollers, None
 
 
 def _demo(interval_s: float) -> tuple[list[Poller], DemoPages]:

@@ -49,7 +49,12 @@ def beside(poller: Poller, options: dict[str, Any], demo: DemoPages | None) -> W
     from kvtui.live.whatif.tail import Requests, Tail
 
     requests: Requests = Tail(options["requests"]) if demo is None else demo.requests()
-    return WhatIf(requests, lambda workload: _experiment(workload, poller, options))
+    given = options["blocks"] is not None  # else it is the server's
+    return WhatIf(
+        requests,
+        lambda workload: _experiment(workload, poller, options),
+        pool=lambda: None if given else poller.last.reading.pool_tokens.value,
+    )
 
 
 def _experiment(workload: Workload, poller: Poller, options: dict[str, Any]) -> Experiment:

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from kvtui import __version__
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lane import Lane
@@ -17,10 +19,11 @@ from kvtui.live.fetch import FetchError
 from kvtui.live.poll import now_s
 from kvtui.live.whatif.tail import Known
 from kvtui.traces.workload import Workload
-from kvtui.units import picoseconds
+from kvtui.units import PS_PER_S, picoseconds
 
 NAME: Final = "demo"
 MODEL: Final = "simulated"
+_BOUNDS: Final = tuple(round(10 ** (power / 10), 4) for power in range(-30, 31))  # s, of latencies
 _COUNTERS: Final = {
     "num_preemptions": "preemptions",
     "request_success": "finished",
@@ -88,7 +91,19 @@ class DemoPages:
             f"process_start_time_seconds {self._start}",
         ]
         labelled = [line.replace(" ", f'{{engine="0",model_name="{MODEL}"}} ', 1) for line in lines[:-2]]
-        return "\n".join([*labelled, *lines[-2:], ""])
+        return "\n".join([*labelled, *lines[-2:], *_histograms(lane), ""])
+
+
+def _histograms(lane: Lane) -> Iterator[str]:
+    """Of latencies so far."""
+    results = lane.engine.results
+    for name, times in (("time_to_first_token", results.ttft), ("e2e_request_latency", results.e2e)):
+        ends = np.searchsorted(np.sort(np.array(times) / PS_PER_S), _BOUNDS, side="right")
+        for bound, count in zip(_BOUNDS, ends.tolist(), strict=True):
+            yield f'vllm:{name}_seconds_bucket{{le="{bound}"}} {count}'
+        yield f'vllm:{name}_seconds_bucket{{le="+Inf"}} {len(times)}'
+        yield f"vllm:{name}_seconds_sum {sum(times) / PS_PER_S}"
+        yield f"vllm:{name}_seconds_count {len(times)}"
 
 
 class DemoRequests:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from kvtui.errors import KvtuiError
-from kvtui.live.fetch import TIMEOUT_S, Client
+from kvtui.live.fetch import TIMEOUT_S, Client, FetchError
+from kvtui.live.reading import UNSEEN, Reading
 from kvtui.live.servers import Server, detect
 from kvtui.live.servers.llamacpp import LlamaCppServer
 from kvtui.live.watch import Snapshot, Watch
@@ -24,7 +25,8 @@ def now_s() -> float:
 
 
 class Poller:
-    """One server. `look` asks it when that is due; after failures less and less often."""
+    """One server. `look` asks it when that is due; after failures less and less often. With `down` it is not
+    asked at once: that is why it cannot be."""
 
     def __init__(
         self,
@@ -33,16 +35,17 @@ class Poller:
         *,
         interval_s: float = INTERVAL_S,
         clock: Callable[[], float] = now_s,
+        down: str = "",
     ) -> None:
         self.name = name
         self._server = server
         self.interval_s = interval_s
         self._clock = clock
-        self._failures = 0
-        reading = server.read()
+        self._failures = int(bool(down))
+        reading = Reading(kind=UNSEEN) if down else server.read()
         self._watch = Watch(name, reading, clock())
         self._due = clock() + interval_s
-        self.last = self._watch.snapshot(clock())
+        self.last = self._watch.failed(down, clock()) if down else self._watch.snapshot(clock())
 
     @property
     def wait_s(self) -> float:
@@ -71,13 +74,38 @@ def _words(error: Exception) -> str:
     return f"its answer cannot be understood ({type(error).__name__}: {error})"
 
 
+class Expected:
+    """A server at an address: of which kind turns out when it answers. `split` says of llama.cpp whether each
+    slot has memory of its own."""
+
+    def __init__(self, client: Client, *, split: bool | None = None) -> None:
+        self._client = client
+        self._split = split
+        self._server: Server | None = None
+
+    def read(self) -> Reading:
+        if self._server is None:
+            self._server = detect(self._client)
+            if isinstance(self._server, LlamaCppServer):
+                self._server.split = self._split
+        return self._server.read()
+
+
 def attach(
-    url: str, *, interval_s: float = INTERVAL_S, timeout_s: float = TIMEOUT_S, split: bool | None = None
+    url: str,
+    *,
+    interval_s: float = INTERVAL_S,
+    timeout_s: float = TIMEOUT_S,
+    split: bool | None = None,
+    patient: bool = False,
 ) -> Poller:
-    """Find out what answers at an address and read it once; a KvtuiError where that is nothing known. `split`
-    says of llama.cpp whether each slot has memory of its own."""
+    """Read what answers at an address once; a KvtuiError where that is nothing known. A `patient` one may be
+    down, and is asked again and again."""
     client = Client(url, timeout_s=timeout_s)
-    server = detect(client)
-    if isinstance(server, LlamaCppServer):
-        server.split = split
-    return Poller(client.name, server, interval_s=interval_s)
+    server = Expected(client, split=split)
+    try:
+        return Poller(client.name, server, interval_s=interval_s)
+    except FetchError as error:
+        if not patient or error.status in (401, 403):
+            raise
+        return Poller(client.name, server, interval_s=interval_s, down=error.message)

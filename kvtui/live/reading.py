@@ -19,6 +19,7 @@ COUNTERS = (  # what a server counts since its start
     "query_tokens",  # looked up in the prefix cache
     "hit_tokens",  # and found
 )
+UNSEEN = ""  # the kind of a server that has not answered yet
 DURATIONS = ("ttft_s", "tpot_s", "e2e_s")
 
 

@@ -9,6 +9,7 @@ from kvtui import __version__
 from kvtui.answers.report import DIGITS, SCHEMA
 from kvtui.frames.frame import Percentiles
 from kvtui.live.numbers import UNKNOWN, Number
+from kvtui.live.reading import UNSEEN
 from kvtui.live.watch import Snapshot
 
 NA = "n/a"
@@ -60,7 +61,7 @@ def lane(snapshot: Snapshot) -> dict[str, Any]:
 def _server(snapshot: Snapshot) -> dict[str, Any]:
     reading = snapshot.reading
     return {
-        "kind": reading.kind,
+        "kind": reading.kind or None,
         "version": reading.version,
         "model": reading.model,
         "engines": len(reading.parts) or 1,
@@ -131,6 +132,8 @@ def stale(snapshot: Snapshot) -> str:
         return f"{snapshot.behind_s:,.0f} s behind"
     if snapshot.stale_s is None:
         return ""
+    if snapshot.reading.kind == UNSEEN:
+        return f"down, no answer yet: {snapshot.problem}"
     return f"stale for {snapshot.stale_s:,.0f} s: {snapshot.problem}"
 
 

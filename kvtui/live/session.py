@@ -158,6 +158,7 @@ class Session:
         self._infos = [
             info_of(poller.last, title=title) for poller, title in zip(pollers, titles, strict=True)
         ]
+        self._kinds = [poller.last.reading.kind for poller in pollers]
         self.tapes = [Tape(self._look(at, poller.last)) for at, poller in enumerate(pollers)]
         self._threads = [
             threading.Thread(target=self._run, args=(at, poller), daemon=True, name=poller.name)
@@ -195,9 +196,10 @@ class Session:
         if content is not None and len(snapshot.reading.parts) > 1:
             missing = True  # events are those of one engine, and there are others
         time_s = now_s() - self._start
-        before = self._films[at].grid
+        before = self._films[at].grid, self._kinds[at]
         look = self._films[at].look(snapshot, time_s, content)
-        if self._films[at].grid != before:
+        self._kinds[at] = snapshot.reading.kind
+        if (self._films[at].grid, self._kinds[at]) != before:
             self._infos[at] = info_of(snapshot, title=self._infos[at].title)
         return Seen(picoseconds(time_s), look, snapshot, self._infos[at], missing)
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from kvtui.frames.frame import Percentiles
 from kvtui.live.numbers import UNKNOWN, Number, Origin, derived
-from kvtui.live.reading import COUNTERS, Reading
+from kvtui.live.reading import COUNTERS, UNSEEN, Reading
 from kvtui.live.tally import Process, Tally, percentiles_of
 
 STALE_S: Final = 5.0  # for which a page may stay as it is while requests run
@@ -65,7 +65,7 @@ class Watch:
         """The server answered."""
         before = self._reading
         if self._problem:
-            self._mark(now, "answers again")
+            self._mark(now, "answers" if before.kind == UNSEEN else "answers again")
         self._problem, self._seen, self._reading = "", now, reading
         if reading.mark == before.mark and _busy(reading):
             return self.snapshot(now)  # nothing new: what was known stays, until it is stale

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 
+from kvtui.live.poll import attach
+from kvtui.live.report import stale
+from kvtui.live.session import Session
 from tests.cli.run import KVTUI, complaint, kvtui
-from tests.live.fake import Answers, vllm_page
+from tests.live.fake import Answers, serving, vllm_page
+from tests.live.test_screen import CONFIG
 
 
 def test_once_as_json(server: Answers) -> None:
@@ -50,6 +55,38 @@ def test_what_cannot_be_attached() -> None:
     assert "cannot be reached: Connection refused" in complaint("attach", "127.0.0.1:9", "--once")
     assert "--json goes with" in complaint("attach", "http://x", "--json")
     assert "5 servers are more than the 4" in complaint("attach", *"abcde")
+
+
+def test_a_server_that_is_down_at_the_start_is_waited_for(server: Answers) -> None:
+    with serving({}) as gone:
+        pass
+    done = kvtui("attach", gone.url, server.url, "--once", "--json")
+    assert done.returncode == 0, done.stderr
+    down, up = json.loads(done.stdout)["lanes"]
+    assert (down["requests"]["running"], down["server"]["kind"]) == (None, None)
+    assert "cannot be reached" in down["server"]["problem"]
+    assert up["requests"]["running"] == 2
+    assert "none of the 2 servers answers" in complaint("attach", gone.url, gone.url, "--once")
+    lanes = ("--lane", "paged", "--requests", "t.jsonl")
+    assert "cannot be reached" in complaint("attach", gone.url, server.url, *lanes)
+
+
+def test_a_server_that_comes_up_is_watched_from_then_on(server: Answers) -> None:
+    server.pages["/metrics"] = 503
+    poller = attach(server.url, interval_s=0.01, patient=True)
+    assert stale(poller.last) == f"down, no answer yet: {server.url}/metrics answers 503 Service Unavailable"
+    session = Session([poller], titles=["a"])
+    assert session.tapes[0].info.subtitle == ""
+    server.pages["/metrics"] = vllm_page(more=CONFIG)
+    session.start()
+    until = time.monotonic() + 10
+    while session.tapes[0].info.subtitle != "vllm, 100 blocks of 16" and time.monotonic() < until:
+        time.sleep(0.01)
+    session.close()
+    seen = session.tapes[0].seen(session.tapes[0].newest)
+    assert seen.info.blocks == 100
+    assert seen.snapshot.reading.running.value == 2
+    assert [mark.what for mark in seen.snapshot.marks][-1] == "answers"
 
 
 def test_a_stranger_is_told_apart(server: Answers) -> None:

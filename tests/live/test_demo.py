@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from kvtui.frames.counters import CounterReader
 from kvtui.live.demo import DemoPages
 from kvtui.live.poll import Poller
 from kvtui.live.servers import detect
+from kvtui.units import picoseconds
 from tests.tui.stagecraft import small
 
 
@@ -31,3 +35,19 @@ def test_it_is_read_like_any_server_and_starts_again() -> None:
     assert finished == sorted(finished)
     assert finished[-1] > 60  # more than one run has: totals go on
     assert snapshot.reading.block_size.value == 16
+
+
+def test_its_latencies_are_those_of_the_simulation() -> None:
+    clock = Clock()
+    experiment = small("paged")
+    pages = DemoPages(experiment, clock=clock)
+    poller = Poller("demo", detect(pages), interval_s=0.5, clock=clock)
+    clock.now = 5.0
+    ttft = poller.look().latency["ttft_s"]
+    (lane,) = experiment.build(watched=False)
+    while lane.next_ps < picoseconds(5.0):
+        lane.step(1)
+    true = CounterReader(lane.engine).read().ttft
+    assert ttft.n == true.n > 10
+    assert ttft.mean == pytest.approx(true.mean)
+    assert ttft.p50 == pytest.approx(true.p50, rel=0.26)  # as wide as a bucket

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kvtui.live.traffic import otlp
 from kvtui.live.traffic.otlp import PATH, Receiver
 from kvtui.live.traffic.tracefile import TraceFile
 from kvtui.traces import load
@@ -89,6 +90,21 @@ async def test_what_came_before_or_is_told_twice_is_left_out(tmp_path: Path) -> 
         async with session.post(url, data=packed, headers=headers) as answer:
             assert answer.status == 200
     assert len(path.read_text().splitlines()) == 2
+
+
+async def test_a_batch_that_is_sent_again_is_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(otlp, "REMEMBERED", 2)
+    path = tmp_path / "t.jsonl"
+    async with receiving(path) as (session, url):
+        start = time.time_ns()
+        spans = [span(start + number, spanId=f"{number:016x}") for number in range(3)]
+        for batch in (spans[:2], spans[:2], spans[1:], [span(start)], [span(start)]):
+            async with session.post(url, json=document(*batch)) as answer:
+                assert answer.status == 200
+    rows = path.read_text().splitlines()[1:]
+    assert len(rows) == 3 + 2  # without an id nobody can tell
 
 
 async def test_in_protobuf_as_servers_send_them(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from kvtui.errors import ConfigError
 from kvtui.hardware import catalogue
 from kvtui.live.poll import attach, now_s
 from kvtui.live.session import FAR_PS, Session
+from kvtui.live.traffic.tracefile import TraceFile
 from kvtui.live.whatif.beside import WhatIf
 from kvtui.live.whatif.feed import Feed
 from kvtui.live.whatif.tail import LOST_S, MARGIN_S, Known, Tail
@@ -88,6 +90,32 @@ class Given:
 
 
 # ---- the trace that grows
+
+
+def test_requests_are_read_from_a_file_that_tells_of_them_as_they_come(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ConfigError, match="is no file"):
+        Tail(pipe)
+    spans = tmp_path / "spans.jsonl"
+    trace = TraceFile(spans, about="spans of a server")
+    trace.begin()
+    trace.close()
+    with pytest.raises(ConfigError, match="does not say when") as raised:
+        Tail(spans)
+    assert raised.value.hint is not None
+    assert "spans tell of requests that are over" in raised.value.hint
+
+
+def test_it_is_said_when_the_server_has_another_memory_than_the_lanes() -> None:
+    pool = [1280.0]
+    beside = WhatIf(Given(), experiment, pool=lambda: pool[-1])
+    assert not list(beside.warnings())
+    pool.append(2560.0)
+    (words,) = beside.warnings()
+    assert (
+        words == "The server has memory for 2,560 tokens now; lanes keep the 1,280 that it had at the start."
+    )
 
 
 def test_a_request_that_is_not_over_holds_back_those_after_it(recording: Recording) -> None:

@@ -34,7 +34,7 @@ def optional_text(pages: Pages, path: str) -> str:
     try:
         return pages.text(path)
     except FetchError as error:
-        if error.status is None or error.status in (401, 403):
+        if error.status is None or error.status in (401, 403, 503):  # 503: it is not ready yet
             raise
         return ""
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 PATH = "/v1/traces"
+REMEMBERED = 100_000  # ids of spans: those of an hour and more
 _PROTOBUF = "application/x-protobuf"
 _TTFT = ("gen_ai.latency.time_to_first_token", "gen_ai.server.time_to_first_token")  # seconds
 _MODEL = ("gen_ai.response.model", "gen_ai.request.model")
@@ -34,6 +35,7 @@ class Receiver:
 
     def __init__(self, trace: TraceFile) -> None:
         self._trace = trace
+        self._seen: dict[str, None] = {}  # ids of spans, the last ones last
         self._began_ns = time.time_ns()
 
     async def serve(self, host: str, port: int, *, ready: asyncio.Future[int] | None = None) -> None:
@@ -67,8 +69,20 @@ class Receiver:
         spans = [span for span in otlp_spans(document) if span is not None and usage_of(span) is not None]
         sums = summing_up(spans)
         for span in spans:
-            if span.id not in sums and (exchange := self._exchange(span)) is not None:
+            if span.id in sums or self._told(span):
+                continue
+            if (exchange := self._exchange(span)) is not None:
                 yield exchange
+
+    def _told(self, span: Span) -> bool:
+        """Whether it has come before: who gets no answer in time sends again."""
+        if not span.id:
+            return False
+        told = span.id in self._seen
+        self._seen[span.id] = None
+        if len(self._seen) > REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        return told
 
     def _exchange(self, span: Span) -> Exchange | None:
         start_ns, end_ns = _whole(span.start), _whole(span.end)

@@ -21,16 +21,27 @@ BEHIND: Final = (
     "Simulated lanes are {behind:,.0f} s behind, where the oldest request came that still has no end; pause, "
     "and they come up to the moment that is shown."
 )
+OTHER: Final = (
+    "The server has memory for {pool:,.0f} tokens now; lanes keep the {first:,.0f} that it had at the start."
+)
 LATE: Final = "{late:,} requests of {name} became known too late: they come later than they did."
 
 
 class WhatIf:
     """Lanes of an experiment, made of the workload as far as it is known at the start: no request."""
 
-    def __init__(self, requests: Requests, experiment: Callable[[Workload], Experiment]) -> None:
+    def __init__(
+        self,
+        requests: Requests,
+        experiment: Callable[[Workload], Experiment],
+        *,
+        pool: Callable[[], float | None] = lambda: None,
+    ) -> None:
+        """`pool` is how many tokens the server has room for now, where the lanes have as many."""
         now = now_s()
         self.start_s = min(max(requests.since_s, now - WARM_S), now)  # of time 0
         self._requests = requests
+        self._pool, self._first_pool = pool, pool()
         self.feed = Feed(requests, start_s=self.start_s)
         self.experiment = experiment(self.feed.told.workload)
         self.lanes = [
@@ -74,6 +85,9 @@ class WhatIf:
         """Why the lanes have not quite the requests that the server has."""
         if self.feed.problem:
             yield self.feed.problem
+        pool, first = self._pool(), self._first_pool
+        if pool is not None and first is not None and pool != first:
+            yield OTHER.format(pool=pool, first=first)
         if self.feed.late:
             yield LATE.format(late=self.feed.late, name=self._requests.name)
         yield from self._requests.doubts()

@@ -1,4 +1,7 @@
-"""Requests that became known as the workload of simulated lanes: its rows only ever grow."""
+"""Requests that became known as the workload of simulated lanes: its rows only ever grow.
+
+A request takes 48 bytes, and each 16 tokens of its prompt 8: 43 MB a day at 1,000 prompt tokens a second.
+"""
 
 from __future__ import annotations
 

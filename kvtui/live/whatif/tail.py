@@ -72,6 +72,11 @@ class Tail:
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = now_s) -> None:
         """Raises ConfigError where it is no trace that is being recorded."""
+        if path.exists() and not path.is_file():
+            raise ConfigError(
+                f"{path} is no file: requests are read from one that grows",
+                hint="kvtui record -o trace.jsonl",
+            )
         self.name = path.name
         self._path = path
         self._clock = clock
@@ -94,7 +99,7 @@ class Tail:
         if began is None or not is_int(unit, least=1):
             raise ConfigError(
                 f"{self._path} does not say when it was recorded: its requests cannot be set beside a server",
-                hint="kvtui record --upstream URL -o trace.jsonl writes one that does",
+                hint="kvtui record --upstream URL -o trace.jsonl does; spans tell of requests that are over",
             )
         self._head, self._at = head, at
         self.unit: int = unit
