@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvtui import __version__
+from kvtui.comparison.layers import block_size_of, layers_of, slot_bytes, state_bytes, states_known
 from kvtui.errors import ConfigError
 from kvtui.hardware import money, serverlog
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.hardware.kvtypes import element_bytes, kv_type, token_bytes
-from kvtui.hardware.sizing import BatchLimits, Pool, batch_limits, default_utilization, drafter_bytes, pool
-from kvtui.serving.rules import NEWEST
+from kvtui.hardware.sizing import STATES, BatchLimits, Pool, batch_limits, default_utilization, pool
+from kvtui.memory.groups import groups_of
+from kvtui.serving.rules import NEWEST, Rules
 from kvtui.timing.coefficients import DEFAULT_ENGINE
 from kvtui.timing.coefficients import engine as profile
 from kvtui.timing.predict import expected_error
@@ -54,12 +56,12 @@ class Question:
         """`gpu_memory_utilization`."""
         return default_utilization(self.vllm) if self.utilization is None else self.utilization
 
-    def pool(self) -> Pool:
-        """The estimate. Raises DoesNotFit."""
+    def pool(self, unit: Blocks) -> Pool:
+        """The estimate, in such blocks. Raises DoesNotFit."""
         return pool(
             self.model,
             self.gpu,
-            block_size=self.block_size,
+            block_size=unit.size,
             utilization=self.share,
             tp=self.tp,
             dtype=self.dtype,
@@ -67,24 +69,56 @@ class Question:
             limits=self.limits,
             vllm=self.vllm,
             drafter=self.drafter,
+            slot_bytes=unit.slot_bytes,
         )
+
+
+class Blocks(NamedTuple):
+    """Blocks of the pool as the model needs them."""
+
+    size: int  # tokens
+    slot_bytes: int  # bytes on one GPU over the size: of a token, or of what one group of layers stores of it
+    layers: tuple[str, ...]  # where they have tables of their own, see `groups_of`
+
+    @classmethod
+    def of(cls, asked: Question) -> Blocks:
+        """As vLLM has them unless a log says otherwise. Raises ConfigError, see `slot_bytes`."""
+        model, tp = asked.model, asked.tp
+        slot = slot_bytes(model, asked.kv_dtype, tp=tp, drafter=asked.drafter)
+        each = token_bytes(model, asked.kv_dtype, tp=tp)
+        told = asked.log and asked.log.block_size
+        size = told or block_size_of(model, asked.block_size, tp=tp, each=each)
+        return cls(size, slot, layers_of(model, tp))
+
+    def needed(self, tokens: int, asked: Question) -> int:
+        """Blocks that a request of so many tokens needs at once, at most: windows and states have an end."""
+        if not self.layers:
+            return -(-tokens // self.size)
+        rules = Rules(asked.model.max_positions, max_num_batched_tokens=asked.limits.tokens)
+        return sum(group.at_once(tokens) for group in groups_of(self.layers, self.size, rules))
+
+    def tokens(self, blocks: int, asked: Question) -> int:
+        """Tokens that so many blocks hold; of layers with tables of their own in requests of the longest
+        length there is, which is how vLLM counts its "KV cache size"."""
+        if not self.layers:
+            return blocks * self.size
+        longest = asked.model.max_positions
+        return blocks * longest // self.needed(longest, asked)
 
 
 def capacity(
     asked: Question, *, lengths: Sequence[int] = (), trace: dict[str, int] | None = None
 ) -> dict[str, Any]:
     """The report, schema 1: keys are added, never renamed. `trace` names lengths of one, as tokens."""
-    each = token_bytes(asked.model, asked.kv_dtype, tp=asked.tp)
-    each += drafter_bytes(asked.drafter, asked.kv_dtype, tp=asked.tp)
-    size = (asked.log and asked.log.block_size) or asked.block_size
-    estimated = None if asked.log else asked.pool()
+    unit = Blocks.of(asked)
+    estimated = None if asked.log else asked.pool(unit)
     if asked.log:
         several = len({group.kind for group in asked.model.kv_groups}) > 1
-        tokens = asked.log.usable_tokens(block_size=size, token_bytes=each, hybrid=several)
+        slots = asked.log.usable_tokens(block_size=unit.size, token_bytes=unit.slot_bytes, hybrid=several)
+        blocks = slots // unit.size
     else:
         assert estimated is not None
-        tokens = estimated.tokens
-    blocks = tokens // size
+        blocks = estimated.blocks
     wanted = {f"{n:,} tokens": n for n in lengths} or {
         f"{n:,} tokens": n for n in LENGTHS if n <= asked.model.max_positions
     }
@@ -97,20 +131,28 @@ def capacity(
         "tensor_parallel": asked.tp,
         "vllm": asked.vllm,
         "gpu_memory_utilization": None if asked.log else asked.share,
-        "kv": {
-            "dtype": kv_type(asked.kv_dtype),
-            "bytes_per_token": each,
-            "bytes_per_token_beyond_window": sum(
-                token_bytes(model, asked.kv_dtype, tp=asked.tp, beyond_window=True)
-                for model in (asked.model, asked.drafter)
-                if model is not None
-            ),
-            "block_size": size,
-            "bytes_per_block": size * each,
-        },
-        "pool": _pool(estimated, blocks, size, each, asked.log),
+        "kv": _kv(asked, unit),
+        "pool": _pool(asked, unit, blocks, estimated),
         "price": (r := money.rate(asked.gpu, asked.price)) and r.report(),
-        "fits": [_fit(asked, name, n, blocks, size) for name, n in wanted.items()],
+        "fits": [_fit(asked, name, n, blocks, unit) for name, n in wanted.items()],
+    }
+
+
+def _kv(asked: Question, unit: Blocks) -> dict[str, Any]:
+    """What a token and a request take on one GPU."""
+    stored = [model for model in (asked.model, asked.drafter) if model is not None]
+    each, beyond = (
+        sum(token_bytes(model, asked.kv_dtype, tp=asked.tp, beyond_window=far) for model in stored)
+        for far in (False, True)
+    )
+    known = states_known(asked.model, asked.tp)
+    return {
+        "dtype": kv_type(asked.kv_dtype),
+        "bytes_per_token": each,
+        "bytes_per_token_beyond_window": beyond,
+        "state_bytes_per_request": state_bytes(asked.model, asked.tp) if known else None,
+        "block_size": unit.size,
+        "bytes_per_block": unit.size * unit.slot_bytes,
     }
 
 
@@ -126,27 +168,29 @@ def _model(asked: Question) -> dict[str, Any]:
     }
 
 
-def _pool(
-    estimated: Pool | None, blocks: int, size: int, each: int, log: serverlog.ServerLog | None
-) -> dict[str, Any]:
+def _pool(asked: Question, unit: Blocks, blocks: int, estimated: Pool | None) -> dict[str, Any]:
+    left_out = [
+        text for text in (estimated.left_out if estimated else ()) if not (unit.layers and text == STATES)
+    ]
+    log = asked.log
     return {
         "label": "reported" if log else "derived",
-        "bytes": blocks * size * each,
+        "bytes": blocks * unit.size * unit.slot_bytes,
         "usable_blocks": blocks,
         "num_gpu_blocks": blocks + 1,
-        "tokens": blocks * size,
-        "upper_bound": bool(estimated and estimated.upper_bound),
-        "left_out": list(estimated.left_out) if estimated else [],
+        "tokens": unit.tokens(blocks, asked),
+        "upper_bound": bool(left_out),
+        "left_out": left_out,
         "terms": [term._asdict() for term in estimated.terms] if estimated else [],
         "log_lines": log.lines if log else [],
     }
 
 
-def _fit(asked: Question, name: str, length: int, blocks: int, size: int) -> dict[str, Any]:
+def _fit(asked: Question, name: str, length: int, blocks: int, unit: Blocks) -> dict[str, Any]:
     """How many requests of one length fit, and what a step with all of them takes."""
     if length < 1:
         raise ConfigError(f"a request of {length} tokens is none", hint="lengths count from 1")
-    held = blocks // -(-length // size)
+    held = blocks // unit.needed(length, asked)
     at_once = min(held, asked.limits.seqs)
     report: dict[str, Any] = {"name": name, "tokens": length, "requests": held, "running": at_once}
     if not at_once:

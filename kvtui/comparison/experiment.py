@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec, named
-from kvtui.comparison.layers import layers_of, longest, slot_share, with_room
+from kvtui.comparison.layers import layers_of, longest, slot_bytes, state_bytes, states_known, with_room
 from kvtui.comparison.systems import Manager, Site, build
 from kvtui.errors import ConfigError
 from kvtui.frames.frame import LaneInfo
@@ -89,12 +89,7 @@ class Experiment:
                 f"{self.model.label} has {self.model.heads} heads: {self.tp} GPUs cannot share them evenly",
                 hint="take a number of GPUs that divides them",
             )
-        if self._drafts is not None and layers_of(self.model, self.tp):
-            raise ConfigError(
-                f"{self.model.label} has layers of several kinds: how a drafter's share blocks with them is "
-                "not known",
-                hint="leave --spec-model out: the pool is then an upper bound",
-            )
+        slot_bytes(self.model, "auto", tp=self.tp, drafter=self._drafts)  # refuses a drafter it cannot place
         if self.slots is not None or self.workload.slots is not None:
             most = max(self.pool_slots(spec) // spec.block_size for spec in self.lanes)
             check_given(most, self.pool_from)
@@ -128,9 +123,9 @@ class Experiment:
             limits=self.limits,
             vllm=self.vllm,
             drafter=self._drafts,
+            slot_bytes=self._slot_bytes(spec),
         )
-        left = sum(term.bytes for term in sized.terms)
-        return (left // (spec.block_size * self._slot_bytes(spec)) - 1) * spec.block_size
+        return sized.blocks * spec.block_size
 
     def given_slots(self, spec: LaneSpec, slots: int) -> int:
         """Slots of a paged lane with 16-bit elements that take the bytes of so many of this lane's: what
@@ -180,7 +175,9 @@ class Experiment:
     def _longest(self, spec: LaneSpec) -> int:
         """Tokens of the longest request that a lane's pool holds."""
         blocks, layers = self.pool_slots(spec) // spec.block_size, self._layers(spec)
-        return longest(layers, blocks, spec.block_size, self._rules) if layers else blocks * spec.block_size
+        if layers:
+            return longest(layers, blocks, spec.block_size, self._rules)
+        return blocks * spec.block_size - self._state_slots(spec)
 
     def _layers(self, spec: LaneSpec) -> tuple[str, ...]:
         """Layers of a lane that tells them apart."""
@@ -257,8 +254,13 @@ class Experiment:
         if layers & set(STATES):
             size = max(spec.block_size for spec in self.lanes if self._layers(spec))
             said.append(f"blocks of {size:,} tokens: vLLM takes so large ones that one holds a state")
-            if not all(map(self._layers, self.lanes)):
-                said.append("states of layers without K and V take memory in paged lanes only")
+        beside = max(map(self._state_slots, self.lanes))
+        if beside:
+            said.append(f"states of layers without K and V: {beside:,} slots more in every region")
+        if any(spec.manager == "vllm-sosp" for spec in self.lanes) and state_bytes(self.model, self.tp):
+            said.append("states of layers without K and V: not counted by vllm-sosp, which knew none")
+        if not states_known(self.model, self.tp):
+            said.append("states of layers without K and V: their size is not known, they are not counted")
         if self._drafts is not None:
             said.append(f"{self._drafts.label} drafts: its K and V lie in the same blocks")
         if self.drafter_left_out:
@@ -309,6 +311,7 @@ class Experiment:
             ),
             until_ps=picoseconds(self._end_s),
             layers=self._layers(spec),
+            states=self._state_slots(spec),
         )
         return build(spec, site)
 
@@ -323,9 +326,17 @@ class Experiment:
 
     def _slot_bytes(self, spec: LaneSpec) -> int:
         """Bytes of a slot on one GPU: of a token, or of what one group of layers stores of it."""
-        part, whole = slot_share(self.model, self.tp) if spec.manager == "paged" else (1, 1)
+        if spec.manager == "paged":
+            return slot_bytes(self.model, spec.kv_dtype, tp=self.tp, drafter=self._drafts)
         drafts = drafter_bytes(self._drafts, spec.kv_dtype, tp=self.tp)
-        return token_bytes(self.model, spec.kv_dtype, tp=self.tp) * part // whole + drafts
+        return token_bytes(self.model, spec.kv_dtype, tp=self.tp) + drafts
+
+    def _state_slots(self, spec: LaneSpec) -> int:
+        """Slots that the states of a request fill in a region of its own."""
+        if spec.memory == "paged":
+            return 0
+        drafts = self.num_speculative_tokens if self.spec_method else 0
+        return -(-state_bytes(self.model, self.tp, drafts=drafts) // self._slot_bytes(spec))
 
     def _taken_bytes(self, spec: LaneSpec) -> int:
         """Bytes that a slot takes where the lane runs: a device may hold some of the layers only."""

@@ -7,8 +7,10 @@ from dataclasses import replace
 from functools import cache
 
 from kvtui.comparison.lanes import LaneSpec
+from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import KvGroup, ModelSpec
 from kvtui.hardware.kvtypes import token_bytes
+from kvtui.hardware.sizing import drafter_bytes
 from kvtui.memory.groups import groups_of
 from kvtui.memory.states import STATES
 from kvtui.serving.rules import Rules
@@ -41,6 +43,15 @@ def states_known(model: ModelSpec, tp: int) -> bool:
     """Whether it is known what the layers of linear attention, if there are any, keep on one of `tp` GPUs."""
     states = [group.state for group in model.kv_groups if group.kind == "linear"]
     return all(state is not None and state.parts % tp == 0 for state in states)
+
+
+def state_bytes(model: ModelSpec, tp: int = 1, *, drafts: int = 0) -> int:
+    """Bytes of all states of one request on one of `tp` GPUs, one more for each draft; 0 where the model has
+    none or they are not known."""
+    if not states_known(model, tp):
+        return 0
+    states = [(group.layers, group.state) for group in model.kv_groups if group.state is not None]
+    return (1 + drafts) * sum(layers * state.bytes(tp, drafts=drafts) for layers, state in states)
 
 
 def block_size_of(model: ModelSpec, asked: int, *, tp: int, each: int, drafts: int = 0) -> int:
@@ -97,6 +108,20 @@ def windows_of(model: ModelSpec, tp: int = 1) -> tuple[tuple[int | None, int], .
     layers = layers_of(model, tp)
     groups = groups_of(layers, 1, Rules(1)) if layers else ()
     return tuple((group.window, len(group.layers)) for group in groups)
+
+
+def slot_bytes(model: ModelSpec, kv_dtype: str, *, tp: int = 1, drafter: ModelSpec | None = None) -> int:
+    """Bytes of one slot of a paged lane's blocks on one of `tp` GPUs, with a drafter's share.
+
+    Raises ConfigError for a drafter beside layers of several kinds.
+    """
+    if drafter is not None and layers_of(model, tp):
+        raise ConfigError(
+            f"{model.label} has layers of several kinds: how a drafter's share blocks with them is not known",
+            hint="leave --spec-model out: the pool is then an upper bound",
+        )
+    part, whole = slot_share(model, tp)
+    return token_bytes(model, kv_dtype, tp=tp) * part // whole + drafter_bytes(drafter, kv_dtype, tp=tp)
 
 
 def longest(layers: tuple[str, ...], blocks: int, block_size: int, rules: Callable[[int], Rules]) -> int:

@@ -46,6 +46,7 @@ class Site:
     cost: CostModel
     until_ps: int | None = None
     layers: tuple[str, ...] = ()  # where the lane tells them apart, see `groups_of`
+    states: int = 0  # slots that the states of a request fill where its memory is one region
 
 
 def build(spec: LaneSpec, site: Site) -> tuple[Engine, Manager]:
@@ -115,7 +116,12 @@ def _paged(spec: LaneSpec, site: Site) -> tuple[Engine, Manager]:
 
 def _contiguous(spec: LaneSpec, site: Site, rules: Rules) -> tuple[Engine, Manager]:
     memory = ContiguousMemoryManager(
-        site.slots, rules.max_model_len, spec.block_size, reserve=spec.reserve, placement=spec.placement
+        site.slots,
+        rules.max_model_len,
+        spec.block_size,
+        reserve=spec.reserve,
+        placement=spec.placement,
+        beside=site.states,
     )
     return Engine(site.workload, rules, memory, site.cost, until_ps=site.until_ps), memory
 
@@ -123,7 +129,7 @@ def _contiguous(spec: LaneSpec, site: Site, rules: Rules) -> tuple[Engine, Manag
 def _static(spec: LaneSpec, site: Site) -> tuple[Engine, Manager]:
     seqs = min(spec.batch or site.rules.max_num_seqs, site.rules.max_num_seqs)
     rules = plain(site.rules, tokens=seqs * site.rules.max_model_len, seqs=seqs)
-    memory = ContiguousMemoryManager(site.slots, rules.max_model_len, spec.block_size)
+    memory = ContiguousMemoryManager(site.slots, rules.max_model_len, spec.block_size, beside=site.states)
     scheduler = StaticScheduler(rules, memory)
     engine = Engine(site.workload, rules, memory, site.cost, until_ps=site.until_ps, scheduler=scheduler)
     return engine, memory
@@ -132,10 +138,11 @@ def _static(spec: LaneSpec, site: Site) -> tuple[Engine, Manager]:
 def _slots(spec: LaneSpec, site: Site) -> tuple[Engine, Manager]:
     """As llama.cpp's server divides its context: each slot has the same share, and no request gets more."""
     size = site.slots // spec.slots // spec.block_size * spec.block_size
-    if size < 2:
+    longest = size - site.states
+    if longest < 2:
         raise ConfigError(
             f"{spec.slots} slots of a pool of {site.slots:,} tokens hold nothing", hint="ask for fewer slots"
         )
-    rules = replace(site.rules, max_model_len=min(size, site.rules.max_model_len), max_num_seqs=spec.slots)
-    memory = ContiguousMemoryManager(size * spec.slots, size, spec.block_size)
+    rules = replace(site.rules, max_model_len=min(longest, site.rules.max_model_len), max_num_seqs=spec.slots)
+    memory = ContiguousMemoryManager(size * spec.slots, longest, spec.block_size, beside=site.states)
     return Engine(site.workload, rules, memory, site.cost, until_ps=site.until_ps), memory

@@ -115,9 +115,9 @@ class RegionCells:
             state[region] = Cell.NEVER
             if request.order < 0:
                 continue  # it is done, and holds what nobody will fill
-            filled = request.stored(step) - unit * np.arange(size)
+            filled = request.stored(step) + manager.beside - unit * np.arange(size)
             stored[region] = np.clip(filled, 0, unit)
-            used = min(manager.blocks_for(request.prompt + request.output), size)
+            used = min(manager.blocks_for(request.prompt + request.output + manager.beside), size)
             state[request.taken : request.taken + used] = Cell.HELD
         needed = manager.region(wanted) if wanted is not None else manager.region_blocks
         for start, size in manager.placement.extents():

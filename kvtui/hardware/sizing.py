@@ -33,6 +33,7 @@ class BatchLimits(NamedTuple):
     seqs: int  # max_num_seqs
 
 
+STATES = "states of the linear-attention layers"
 MOST_BLOCKS = 20_000_000  # of a pool that is given; each is an entry of a list
 
 
@@ -105,10 +106,12 @@ def pool(
     limits: BatchLimits | None = None,
     vllm: str = NEWEST,
     drafter: ModelSpec | None = None,
+    slot_bytes: int | None = None,
 ) -> Pool:
     """KV pool of one of `tp` GPUs that share `model` stored as `dtype` (default: as published), KV as
     `kv_dtype`, by what a vLLM release takes off; `utilization` is that release's own unless it is given.
-    A `drafter` is shared by the same GPUs: its weights lie beside, its K and V in the same blocks.
+    A `drafter` is shared by the same GPUs: its weights lie beside, its K and V in the same blocks. A slot of
+    a block takes `slot_bytes` where that is not a token in all layers.
 
     Raises DoesNotFit with the shortfall when not even one usable block is left, ConfigError for an option
     that makes no sense.
@@ -116,7 +119,9 @@ def pool(
     if utilization is None:
         utilization = default_utilization(vllm)
     _check(block_size=block_size, utilization=utilization, tp=tp)
-    block_bytes = block_size * (token_bytes(model, kv_dtype, tp=tp) + drafter_bytes(drafter, kv_dtype, tp=tp))
+    if slot_bytes is None:
+        slot_bytes = token_bytes(model, kv_dtype, tp=tp) + drafter_bytes(drafter, kv_dtype, tp=tp)
+    block_bytes = block_size * slot_bytes
     if not block_bytes:
         raise ConfigError(f"no layer of {model.label} keeps K and V")
     terms = _terms(model, gpu, utilization, tp, dtype, limits or batch_limits(gpu), _counts_graphs(vllm))
@@ -193,7 +198,7 @@ def _activations(model: ModelSpec, limits: BatchLimits) -> int:
 def _left_out(model: ModelSpec) -> tuple[str, ...]:
     left_out = ["buffers of the experts"] if model.moe else []
     if any(group.kind == "linear" for group in model.kv_groups):
-        left_out.append("states of the linear-attention layers")
+        left_out.append(STATES)
     return tuple(left_out)
 
 

@@ -21,7 +21,8 @@ class ContiguousMemoryManager(ByName):
 
     A request of P prompt and O output tokens reserves, cut at `max_len` and rounded up to whole units:
     `max` P + max_len, `pow2` P + the next power of two from O, `exact` P + O: Orca (Max), (Pow2) and (Oracle)
-    of the PagedAttention paper. Nothing moves and nothing grows, so nothing is ever preempted.
+    of the PagedAttention paper. The states of layers without K and V take `beside` slots more, filled from
+    the first token on. Nothing moves and nothing grows, so nothing is ever preempted.
     """
 
     prefix_cache = False
@@ -41,6 +42,7 @@ class ContiguousMemoryManager(ByName):
         *,
         reserve: str = "max",
         placement: str = "first-fit",
+        beside: int = 0,
     ) -> None:
         if reserve not in RESERVE:
             raise ConfigError(f"no reserve rule {reserve!r}", hint=f"one of {', '.join(RESERVE)}")
@@ -56,12 +58,15 @@ class ContiguousMemoryManager(ByName):
         self.blocks = num_slots // block_size
         self.max_len = max_len
         self.reserve = reserve
-        self.region_blocks = self.blocks_for(max_len) if reserve == "max" else None
+        self.beside = beside
+        self.region_blocks = self.blocks_for(max_len + beside) if reserve == "max" else None
         self.log: OpLog | None = None
         self.free_blocks = self.blocks
         self.held_slots = 0
         self.placement: Placement = (
-            Buddy(self.blocks, self.blocks_for(max_len)) if placement == "buddy" else FirstFit(self.blocks)
+            Buddy(self.blocks, self.blocks_for(max_len + beside))
+            if placement == "buddy"
+            else FirstFit(self.blocks)
         )
         self._rooms = [size for _, size in self.placement.extents()]  # of the empty pool
         self._largest = max(self._rooms, default=0)
@@ -85,7 +90,7 @@ class ContiguousMemoryManager(ByName):
             slots = request.prompt + (1 << max(request.output - 1, 0).bit_length())
         else:
             slots = request.prompt + request.output
-        return min(slots, self.max_len)
+        return min(slots, self.max_len) + self.beside
 
     def need(self, request: Request) -> int:
         """Units that it gets: the placement may round a reservation up."""
@@ -114,7 +119,7 @@ class ContiguousMemoryManager(ByName):
 
     def filled(self, request: Request, tokens: int) -> int:
         """Slots that the first `tokens` tokens fill."""
-        return tokens
+        return tokens + self.beside
 
     def levels(self, wanted: Request | None) -> Levels:
         """How the memory stands. Holes are the free ranges too small for the next request's region."""
@@ -154,7 +159,7 @@ class ContiguousMemoryManager(ByName):
     def grow(self, request: Request, upto: int) -> bool:
         """The region is all there is: False beyond its end. Only drafts can go past the last token; these
         are not stored."""
-        return upto - request.drafts - request.placeholders <= request.reserved
+        return upto - request.drafts - request.placeholders + self.beside <= request.reserved
 
     def register(self, request: Request, before: int, upto: int) -> None:
         """Nothing can be found by others."""
@@ -189,7 +194,7 @@ class ContiguousMemoryManager(ByName):
         if not self.admit(child, NO_HITS, stored):
             return False
         if self.log is not None:
-            for unit in range(self.blocks_for(stored)):
+            for unit in range(self.blocks_for(stored + self.beside)):
                 self.log.add(OpKind.COPY, child.number, (parent.taken + unit, child.taken + unit))
         return True
 
@@ -201,10 +206,11 @@ class ContiguousMemoryManager(ByName):
 
     def usage(self) -> MemoryUsage:
         """Slots by what they hold now; the hole is measured against a region of the maximum length."""
-        stored = sum(r.computed for r in self.handles.values())
-        final = sum(r.prompt + r.output for r in self.handles.values())
+        states = self.beside * len(self.handles)
+        stored = sum(r.computed for r in self.handles.values()) + states
+        final = sum(r.prompt + r.output for r in self.handles.values()) + states
         final = max(final, stored)
-        hole = self.hole_blocks(self.blocks_for(self.max_len)) * self.block_size
+        hole = self.hole_blocks(self.blocks_for(self.max_len + self.beside)) * self.block_size
         return MemoryUsage(
             stored=stored,
             reserved=final - stored,

@@ -12,6 +12,7 @@ class Pooled:
 
     pool: BlockPool
     blocks: int
+    beside = 0  # states have blocks of their own
 
     @property
     def log(self) -> OpLog | None:

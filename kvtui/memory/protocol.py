@@ -24,6 +24,7 @@ class MemoryManager(Protocol):
     steady: bool  # whether a step of decodes changes nothing but what it takes
     batched: bool  # whether it can `serve` a batch at once, and `advance`
     tables: int  # block tables that a request has
+    beside: int  # slots that a running request fills whatever its length: with states
     left: int  # slots of running requests that nobody reads any more, where it is `batched`
 
     @property

@@ -35,7 +35,7 @@ class Scheduler:
         self.spec = SpecCounters()
         self.preemptions = 0
         self.preempted_waiting = 0  # requests in the queue that ran before
-        self.final = 0  # tokens that the running requests will have in the end
+        self.final = 0  # slots that the running requests will have filled in the end
         self.aside: Sequence[Request] = ()  # preempted, not in the queue; or done, and still holding memory
         self._chunking: list[Request] = []  # running requests in mid-prompt, in batch order
         self._offsets = 0  # sum over the decodes of `offset`
@@ -85,7 +85,7 @@ class Scheduler:
 
     def filled(self, tokens: int) -> int:
         """Slots that the running requests fill, with so many tokens among them."""
-        return tokens * self.manager.tables - self.manager.left
+        return tokens * self.manager.tables + len(self.running) * self.manager.beside - self.manager.left
 
     def horizon(self) -> int:
         """Steps that can be done in one leap as far as the queues go; 0 = a full step is due."""
@@ -351,7 +351,7 @@ class Scheduler:
         self._orders += 1
         self.running[request.order] = request
         self._chunking.append(request)
-        self.final += request.prompt + request.output
+        self.final += request.prompt + request.output + self.manager.beside
 
     def _leave(self, request: Request) -> None:
         """Out of the batch."""
@@ -363,7 +363,7 @@ class Scheduler:
         del self.running[request.order]
         request.order = -1
         request.chunking = False
-        self.final -= request.prompt + request.output
+        self.final -= request.prompt + request.output + self.manager.beside
 
     def _first_token(self, plan: Plan, request: Request, ending: list[Request]) -> None:
         """All known tokens are computed: a token appears, the first one or the next after a preemption."""

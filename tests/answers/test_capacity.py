@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from kvtui.answers.capacity import Question, capacity
-from kvtui.errors import DoesNotFit
+from kvtui.errors import ConfigError, DoesNotFit
 from kvtui.hardware.catalogue import gpu, model
+from kvtui.hardware.hfconfig import model_of
 from kvtui.hardware.money import Rate, rate, usd_per_million
 from kvtui.hardware.sizing import GIB, default_utilization
 from kvtui.timing.predict import expected_error
@@ -27,9 +28,10 @@ def test_an_h100_as_others_count_it() -> None:
 
 
 def test_bytes_over_bytes_a_token_are_the_tokens_shown() -> None:
-    for id, kind in (("llama-3.1-8b", "fp8"), ("gpt-oss-120b", "auto"), ("deepseek-v2-lite", "fp8_ds_mla")):
+    for id, kind in (("llama-3.1-8b", "fp8"), ("qwen2.5-14b", "fp8"), ("deepseek-v2-lite", "fp8_ds_mla")):
         told = capacity(Question(model(id), H100, kv_dtype=kind))
         pool, kv = told["pool"], told["kv"]
+        assert pool["bytes"] == pool["usable_blocks"] * kv["bytes_per_block"]
         assert pool["tokens"] == pool["usable_blocks"] * kv["block_size"]
         assert pool["bytes"] // kv["bytes_per_token"] == pool["tokens"]
         assert pool["bytes"] % kv["bytes_per_token"] == 0
@@ -39,6 +41,63 @@ def test_defaults_follow_the_release() -> None:
     assert [default_utilization(v) for v in ("0.12", "0.16", "0.20", "0.32")] == [0.9, 0.9, 0.92, 0.92]
     old, new = (capacity(Question(LLAMA, H100, vllm=v))["pool"]["terms"] for v in ("0.16", "0.32"))
     assert {t["name"] for t in new} - {t["name"] for t in old} == {"CUDA graphs"}
+
+
+QWEN_NEXT = {
+    "model_type": "qwen3_next",
+    "num_hidden_layers": 48,
+    "full_attention_interval": 4,
+    "hidden_size": 2048,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 2,
+    "head_dim": 256,
+    "intermediate_size": 5120,
+    "vocab_size": 151936,
+    "max_position_embeddings": 262144,
+    "linear_num_key_heads": 16,
+    "linear_num_value_heads": 32,
+    "linear_key_head_dim": 128,
+    "linear_value_head_dim": 128,
+    "linear_conv_kernel_dim": 4,
+}
+
+
+def test_states_are_counted_as_vllm_counts_them(tmp_path: Path) -> None:
+    """Shape of Qwen3-Next-80B-A3B: blocks of 544 tokens with 12 layers each in four groups, of which three
+    keep two states a request at most (vLLM 0.32; a state of a layer has 1,097,728 bytes)."""
+    (tmp_path / "config.json").write_text(json.dumps(QWEN_NEXT))
+    (tmp_path / "model.safetensors.index.json").write_text('{"metadata": {"total_size": 40000000000}}')
+    told = capacity(Question(model_of(tmp_path), H100), lengths=[544, 4096, 262_144])
+    kv, pool = told["kv"], told["pool"]
+    assert kv["state_bytes_per_request"] == 36 * 1_097_728
+    assert kv["bytes_per_token"] == 12 * 2048
+    assert (kv["block_size"], kv["bytes_per_block"]) == (544, 544 * 12 * 2048)
+    left = sum(term["bytes"] for term in pool["terms"])
+    assert pool["num_gpu_blocks"] == left // kv["bytes_per_block"]
+    usable = pool["usable_blocks"]
+    assert [fit["requests"] for fit in told["fits"]] == [usable // n for n in (1 + 3, 8 + 6, 482 + 6)]
+    assert pool["tokens"] == usable * 262_144 // 488, "in requests of the longest length, as vLLM logs it"
+    assert not pool["left_out"]
+
+
+def test_states_that_are_not_known_make_an_upper_bound(tmp_path: Path) -> None:
+    lacking = QWEN_NEXT | {"linear_conv_kernel_dim": None}
+    (tmp_path / "config.json").write_text(json.dumps(lacking))
+    (tmp_path / "model.safetensors.index.json").write_text('{"metadata": {"total_size": 40000000000}}')
+    told = capacity(Question(model_of(tmp_path), H100))
+    assert told["kv"]["state_bytes_per_request"] is None
+    assert told["pool"]["left_out"] == ["states of the linear-attention layers"]
+
+
+def test_windows_hold_a_part_of_a_long_request() -> None:
+    """gpt-oss-20b: 12 layers a block; a window of 128 and a step of 8,192 tokens are all that half of them
+    ever needs."""
+    told = capacity(Question(model("gpt-oss-20b"), H100), lengths=[1024, 65_536])
+    usable = told["pool"]["usable_blocks"]
+    assert told["kv"]["bytes_per_block"] == 16 * 12 * 2048
+    assert [fit["requests"] for fit in told["fits"]] == [usable // (64 + 64), usable // (4096 + 521)]
+    with pytest.raises(ConfigError, match="several kinds"):
+        capacity(Question(model("gpt-oss-20b"), H100, drafter=model("llama-3.2-1b")))
 
 
 def test_what_fits_at_given_lengths() -> None:

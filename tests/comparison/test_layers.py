@@ -159,6 +159,22 @@ def test_a_lane_whose_blocks_hold_states() -> None:
     assert any("1,056 tokens" in text for text in tried.assumptions)
 
 
+def test_a_region_holds_states_from_the_first_token_on() -> None:
+    tried = experiment("qwen3.5-35b-a3b", "contiguous:exact", slots=400_000)
+    (lane,) = tried.build()
+    each = -(-30 * 2_146_304 // tried.model.kv_bytes_per_token())
+    assert lane.engine.manager.beside == each == 3144
+    assert any("3,144 slots more" in text for text in tried.assumptions)
+    lane.engine.step()
+    frame = lane.frame()
+    (first,) = frame.running[:1]
+    assert frame.cells.stored.sum() == sum(row.computed + each for row in frame.running)
+    assert first.held == -(-(first.prompt + first.output + each) // 16) * 16
+    lane.run()
+    assert lane.engine.results.finished == 20
+    assert lane.engine.scheduler.stored == lane.engine.scheduler.final == 0
+
+
 def test_cached_states_need_prompts_in_chunks() -> None:
     options = {"slots": 1056 * 200, "chunked_prefill": False, "max_num_batched_tokens": 4096}
     with pytest.raises(ConfigError, match="computed in chunks"):

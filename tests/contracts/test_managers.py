@@ -33,6 +33,9 @@ MANAGERS: dict[str, Build] = {
         SLOTS, MAX_LEN, size, reserve="pow2", placement="buddy"
     ),
     "contiguous, exact": lambda size, rules: ContiguousMemoryManager(SLOTS, MAX_LEN, size, reserve="exact"),
+    "contiguous, with states": lambda size, rules: ContiguousMemoryManager(
+        SLOTS, MAX_LEN, size, reserve="exact", beside=20
+    ),
     "paged": lambda size, rules: PagedMemoryManager(SLOTS, size),
     "paged, no cache": lambda size, rules: PagedMemoryManager(SLOTS, size, prefix_cache=False),
     "paged, old order of reuse": lambda size, rules: PagedMemoryManager(SLOTS, size, lifo=False),

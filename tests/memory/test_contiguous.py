@@ -47,6 +47,19 @@ def test_reserve_rules(reserve: str, slots: int) -> None:
     assert memory.held_slots == slots
 
 
+def test_states_take_slots_of_every_region() -> None:
+    memory = ContiguousMemoryManager(num_slots=100, max_len=20, reserve="exact", beside=15)
+    memory.allocate("a", 10, output=5)
+    assert memory.held_slots == 30
+    assert memory.usage().stored == 25
+    assert memory.append("a", 5)
+    assert not memory.append("a"), "the states are not there for tokens"
+    assert memory.allocate("b", 20) is not None
+    assert memory.usage().free == 100 - 30 - 35
+    assert memory.allocate("c", 20) is not None
+    assert memory.allocate("d", 1) is None
+
+
 def test_holes_are_what_no_region_fits_in() -> None:
     memory = ContiguousMemoryManager(num_slots=1000, max_len=400)
     for name in "ab":
