@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -136,6 +136,15 @@ class ModelSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpertKernel:
+    """The kernel of all experts of a layer: what it takes whatever its size, and shares of the peaks."""
+
+    floor_us: float
+    mbu: float
+    mfu: float
+
+
+@dataclass(frozen=True, slots=True)
 class Efficiency:
     """Share of the peak that kernels reach on a GPU (see data/efficiency.json)."""
 
@@ -150,6 +159,7 @@ class Efficiency:
     gemm_mfu_fp4: float | None
     l2_bytes: int
     source: str
+    experts: dict[str, ExpertKernel] = field(default_factory=dict)  # by type of weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +264,13 @@ def _group(*, state: dict[str, Any] | None = None, **fields: Any) -> KvGroup:
 
 @cache
 def _gpus() -> dict[str, GpuSpec]:
-    efficiency = {row["id"]: Efficiency(**row) for row in _rows("efficiency")}
+    efficiency = {row["id"]: _efficiency(row) for row in _rows("efficiency")}
     return {row["id"]: _gpu(row, efficiency) for row in _rows("gpus")}
+
+
+def _efficiency(row: dict[str, Any]) -> Efficiency:
+    experts = {dtype: ExpertKernel(*values) for dtype, values in row.pop("experts", {}).items()}
+    return Efficiency(experts=experts, **row)
 
 
 def _gpu(row: dict[str, Any], efficiency: dict[str, Efficiency]) -> GpuSpec:

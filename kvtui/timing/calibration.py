@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kvtui.errors import ConfigError
+from kvtui.hardware.catalogue import ExpertKernel
 from kvtui.timing.coefficients import EngineProfile, Forms
 from kvtui.timing.steptime import Row, check
 
-Coefficients = TypeVar("Coefficients", EngineProfile, Forms)
+Coefficients = TypeVar("Coefficients", EngineProfile, Forms, ExpertKernel)
 Errors = Callable[[Any], Sequence[float]]
 
 ROUNDS = 40

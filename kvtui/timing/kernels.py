@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kvtui.hardware.catalogue import WEIGHT_BITS, GpuSpec, ModelSpec
+from kvtui.hardware.catalogue import WEIGHT_BITS, ExpertKernel, GpuSpec, ModelSpec
 from kvtui.timing.coefficients import Forms
 
 MIB = 2**20
@@ -19,6 +19,9 @@ _HEAD_PASSES = 4  # rotary embedding
 _PASS_MEMORY = 0.8  # share of the bandwidth that element-wise kernels reach
 _SLOW_START_S = 30e-6  # small all-reduce where none was measured: through PCIe
 _SLOWEST_LINK = 16e9
+EXPERT_BITS = WEIGHT_BITS | {"fp4": 4.5, "mxfp4": 4.25}  # the scales of small blocks counted in
+_INSTEAD = {"fp4": "mxfp4", "mxfp4": "fp4", "int4": "mxfp4"}
+UNMEASURED = ExpertKernel(35.0, 0.8, 0.4)  # of GPUs without a table: about what Hopper's reach
 
 
 class Linear(NamedTuple):
@@ -60,6 +63,36 @@ def one_layer(model: ModelSpec, gpu: GpuSpec, forms: Forms, *, tp: int) -> Linea
     params = model.attention_params + matrices * model.hidden * model.intermediate
     bits = WEIGHT_BITS.get(model.checkpoint_dtype, 16)
     return linear(model, gpu, forms, tp=tp, weight_bytes=params * bits / 8, params=params, layers=1)
+
+
+class ExpertLayer(NamedTuple):
+    """The experts of one layer; a step takes the fixed time, reads those it visits and computes, in turn."""
+
+    floor: float  # s, whatever the size
+    read: float  # s: all of them once
+    token: float  # s a token: arithmetic
+
+
+def expert_layer(
+    gpu: GpuSpec, kernel: ExpertKernel, *, dtype: str, params: float, top: float, tp: int
+) -> ExpertLayer:
+    """A layer whose experts have `params` together, of which a token takes the share `top`, on `tp` GPUs."""
+    stored = params * EXPERT_BITS.get(dtype, 16) / 8 / tp
+    flops = {"fp8": gpu.fp8_flops, "fp4": gpu.fp4_flops}.get(dtype) or gpu.bf16_flops
+    return ExpertLayer(
+        floor=kernel.floor_us * 1e-6,
+        read=stored / (gpu.bandwidth * kernel.mbu),
+        token=2 * params * top / tp / (flops * kernel.mfu),
+    )
+
+
+def expert_kernel(gpu: GpuSpec, dtype: str) -> tuple[str, ExpertKernel]:
+    """The kernel that was measured for weights of that type or, where none was, another one's; its type."""
+    measured = gpu.efficiency.experts
+    for known in (dtype, _INSTEAD.get(dtype, ""), "bf16"):
+        if known in measured:
+            return known, measured[known]
+    return dtype, UNMEASURED
 
 
 def _arithmetic(dtype: str, gpu: GpuSpec) -> tuple[float, float]:

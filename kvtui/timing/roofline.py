@@ -9,15 +9,27 @@ exactly k times one step.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.timing.coefficients import DEFAULT_ENGINE, EngineProfile, Forms, forms
 from kvtui.timing.coefficients import engine as profile
-from kvtui.timing.kernels import NCCL_FROM, Linear, allreduce, kv_rate, linear, prompt_pair
+from kvtui.timing.kernels import (
+    EXPERT_BITS,
+    NCCL_FROM,
+    Linear,
+    allreduce,
+    expert_kernel,
+    expert_layer,
+    kv_rate,
+    linear,
+    prompt_pair,
+)
 from kvtui.units import picoseconds
 
 _SHORT_WINDOW = 1024  # tokens
 _PERCENT = 100
+_MLP_KERNELS = 1 / 3  # of the small kernels of a layer, nine with attention: those that experts take over
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +57,17 @@ class LinearCost:
 class RooflineCost:
     """Analytic step time; coefficients in ps.
 
-    A mixture of experts reads `dense` and, of its experts, those that the tokens of a step visit if they
-    choose at random. With a constant batch the time is linear in the context, windows or not: a short window
-    is read whole by every decode, layers with a longer one are read like those without.
+    The experts of a mixture are kernels of their own beside `dense`, which read those that the tokens of a
+    step visit if they choose at random. With a constant batch the time is linear in the context, windows or
+    not: a short window is read whole by every decode, layers with a longer one are read like those without.
     """
 
     fixed: int  # base, layers (launches and small kernels), small all-reduces
     sequence: int  # a decode: host time, and short windows
     dense: int  # weights that every step reads
     experts: tuple[int, ...]  # weights of the experts that so many tokens visit; () without experts
-    token: int  # arithmetic of the linear layers, a token
-    touch: int  # element-wise kernels, a token
+    token: int  # arithmetic of the linear layers, experts left out, a token
+    touch: int  # element-wise kernels, and arithmetic of the experts, a token
     overlap: int  # per cent of the shorter of reading and computing that the longer does not hide
     link: tuple[
         int, int, int, int
@@ -77,9 +89,8 @@ class RooflineCost:
     ) -> RooflineCost:
         """The model as published on `tp` GPUs under an engine (default: vLLM of today)."""
         k, e = constants or forms(), engine or profile(DEFAULT_ENGINE)
-        layers = _linear(model, gpu, k, tp)
-        experts, top = _expert_share(model)
-        read = layers.read / e.memory
+        experts = _experts(model, gpu, tp)
+        layers = _linear(model, gpu, k, tp, experts)
         kv_second = kv_rate(gpu, k, kv_bytes=kv_dtype_bytes) * e.attention / kv_dtype_bytes  # elements
         short = [g for g in model.kv_groups if g.window and g.window <= _SHORT_WINDOW]
         windows = sum(g.kv_elements(tp) * (g.window or 0) for g in short)
@@ -87,14 +98,15 @@ class RooflineCost:
         attention = sum(g.layers for g in model.kv_groups if g.kind != "linear")
         pair = attention * prompt_pair(model, gpu, k, tp=tp, kv_bytes=kv_dtype_bytes) / e.attention
         start, link = _link(model, gpu, k, tp)
-        host = (e.base_us + model.layers * e.layer_us) * 1e-6
+        small = model.layers * e.layer_us * (1 - _MLP_KERNELS if experts.read else 1)
+        host = (e.base_us + small) * 1e-6
         return cls(
-            fixed=picoseconds(host + start),
+            fixed=picoseconds(host + start + experts.floor),
             sequence=picoseconds(e.sequence_us * 1e-6 + windows / kv_second),
-            dense=picoseconds(read * (1 - experts)),
-            experts=_visited(picoseconds(read * experts), top),
+            dense=picoseconds(layers.read / e.memory),
+            experts=_visited(picoseconds(experts.read / e.memory), experts.top),
             token=picoseconds(layers.token / e.gemm_compute),
-            touch=picoseconds(layers.touch * e.touch),
+            touch=picoseconds(layers.touch * e.touch + experts.token / e.gemm_compute),
             overlap=round(_PERCENT * k.overlap),
             link=link,
             kv_token=picoseconds(growing / kv_second),
@@ -114,33 +126,52 @@ class RooflineCost:
         return steps * (self._linear(decodes) + decodes * self.sequence) + read * self.kv_token
 
     def _linear(self, tokens: int) -> int:
-        weights = self.dense
-        if self.experts:
-            weights += self.experts[min(tokens, len(self.experts) - 1)]
         compute = tokens * self.token
-        longer, shorter = (weights, compute) if weights > compute else (compute, weights)
+        longer, shorter = (self.dense, compute) if self.dense > compute else (compute, self.dense)
         a_token, most, large, a_large_token = self.link
         link = min(tokens * a_token, most) if tokens < large else most + (tokens - large) * a_large_token
-        return self.fixed + longer + shorter * self.overlap // _PERCENT + tokens * self.touch + link
+        beside = self.experts[min(tokens, len(self.experts) - 1)] if self.experts else 0
+        return self.fixed + longer + shorter * self.overlap // _PERCENT + tokens * self.touch + beside + link
 
 
-def _linear(model: ModelSpec, gpu: GpuSpec, k: Forms, tp: int) -> Linear:
-    """All linear layers of the model; a step looks up the input embedding and does not read it."""
-    looked_up = 1 - model.read_share
-    params = model.params_active - looked_up * model.params_total
-    read = model.weight_bytes() * model.read_share
-    return linear(model, gpu, k, tp=tp, weight_bytes=read, params=params, layers=model.layers)
+class _Experts(NamedTuple):
+    """All expert layers of a model, in seconds as `ExpertLayer`, and what they are of it."""
+
+    floor: float = 0.0
+    read: float = 0.0
+    token: float = 0.0
+    top: float = 0.0  # share of the experts that a token visits
+    params: float = 0.0
+    stored: float = 0.0  # bytes
 
 
-def _expert_share(model: ModelSpec) -> tuple[float, float]:
-    """Share of the weights that are experts, and share of the experts that one token visits.
-
-    From active = dense + experts x top_k / number and total = dense + experts.
-    """
+def _experts(model: ModelSpec, gpu: GpuSpec, tp: int) -> _Experts:
+    """From active = dense + experts x top_k / number and total = dense + experts."""
     if model.moe is None:
-        return 0.0, 0.0
+        return _Experts()
     top = model.moe.top_k / model.moe.experts
-    return (model.params_total - model.params_active) / (1 - top) / model.params_total, top
+    params = (model.params_total - model.params_active) / (1 - top)
+    dtype, kernel = expert_kernel(gpu, model.checkpoint_dtype)
+    layer = expert_layer(gpu, kernel, dtype=dtype, params=params / model.layers, top=top, tp=tp)
+    stored = params * EXPERT_BITS.get(model.checkpoint_dtype, 16) / 8
+    return _Experts(
+        floor=model.layers * layer.floor,
+        read=model.layers * layer.read,
+        token=model.layers * layer.token,
+        top=top,
+        params=params,
+        stored=stored,
+    )
+
+
+def _linear(model: ModelSpec, gpu: GpuSpec, k: Forms, tp: int, experts: _Experts) -> Linear:
+    """All linear layers but the experts; a step looks up the input embedding and does not read it."""
+    looked_up = (1 - model.read_share) * model.params_total
+    params = model.params_active - experts.params * experts.top - looked_up
+    stored, read = model.weight_bytes(), model.weight_bytes() * model.read_share
+    least = params * stored / model.params_total  # of quantized experts the rest is in 16 bits
+    read = max(read - experts.stored, least)
+    return linear(model, gpu, k, tp=tp, weight_bytes=read, params=params, layers=model.layers)
 
 
 def _visited(experts: int, top: float) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ from kvtui.units import seconds
 
 NEEDED = ("gpu", "measured_ms")
 _EIGHT_BIT = ("fp8", "int8")
+_FAMILY = {"mxfp4": "fp4"}  # a checkpoint's type, and how tables call it too
 LEAST_S, MOST_S = 1e-9, 1e9  # a time beyond these is no measurement, and errors against it no numbers
 _SPARED = 0.9  # gpu_memory_utilization of the benchmarks
 
@@ -282,7 +283,7 @@ def engine_of(text: str) -> str:
 def _model(row: Row) -> ModelSpec:
     model = model_named(row.text("model"))
     dtype = row.text("dtype").lower()
-    if not dtype or dtype == model.checkpoint_dtype:
+    if not dtype or dtype in (model.checkpoint_dtype, _FAMILY.get(model.checkpoint_dtype)):
         return model
     if dtype not in WEIGHT_BITS:
         raise LeftOut(f'unknown dtype "{dtype}"')

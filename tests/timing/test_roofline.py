@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from kvtui.hardware.catalogue import gpu, gpus, model, models
 from kvtui.serving.cost import CostModel
 from kvtui.timing.coefficients import engine, forms
-from kvtui.timing.kernels import kv_rate
+from kvtui.timing.kernels import UNMEASURED, expert_kernel, expert_layer, kv_rate
 from kvtui.timing.roofline import LinearCost, RooflineCost
 
 MS = 10**9
@@ -77,6 +79,34 @@ def test_a_mixture_reads_only_the_experts_it_visits() -> None:
     assert cost.experts[64] == pytest.approx(most * (1 - (1 - 4 / 128) ** 64), rel=0.01)
     assert list(cost.experts) == sorted(cost.experts)
     assert cost.step(1, 1, 0, 0) < cost.step(64, 64, 0, 0) / 2
+
+
+@given(st.sampled_from(["h100-sxm", "b200", "a10g"]), st.integers(1, 4096))
+def test_experts_take_their_fixed_time_and_are_never_faster_than_dense_layers_of_what_is_active(
+    card: str, tokens: int
+) -> None:
+    oss = model("gpt-oss-120b")
+    mixture = RooflineCost.of(oss, gpu(card))
+    active = replace(
+        oss, moe=None, params_total=oss.params_active, checkpoint_bytes=None, checkpoint_dtype="bf16"
+    )
+    dense = RooflineCost.of(replace(active, intermediate=1), gpu(card))
+    kernel = expert_kernel(gpu(card), "mxfp4")[1]
+    assert mixture.fixed > oss.layers * kernel.floor_us * 1e6
+    assert mixture.step(0, 0, tokens, 0) <= mixture.step(0, 0, tokens + 1, 0)
+    assert mixture.token < dense.token, "the rest of a mixture is less than all that is active"
+
+
+def test_kernels_of_experts_are_those_measured_for_their_weights_or_others() -> None:
+    known = gpu("h100-sxm").efficiency.experts
+    assert expert_kernel(gpu("h100-sxm"), "fp8") == ("fp8", known["fp8"])
+    assert expert_kernel(gpu("h100-sxm"), "fp4") == ("mxfp4", known["mxfp4"])
+    assert expert_kernel(gpu("a100-80"), "fp8")[0] == "bf16"
+    assert expert_kernel(gpu("t4"), "bf16")[1] == UNMEASURED
+    layer = expert_layer(gpu("h100-sxm"), known["bf16"], dtype="bf16", params=1e9, top=1 / 8, tp=2)
+    assert layer.floor == pytest.approx(known["bf16"].floor_us * 1e-6)
+    assert layer.read == pytest.approx(1e9 / (3.35e12 * known["bf16"].mbu), rel=0.01)
+    assert layer.token == pytest.approx(1e9 / 8 / (989e12 * known["bf16"].mfu), rel=0.01)
 
 
 def test_an_eager_engine_is_slower_and_gpus_together_are_faster() -> None:

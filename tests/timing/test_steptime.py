@@ -72,6 +72,9 @@ def test_held_out_errors_that_are_shown_hold_the_gates() -> None:
     assert shown["median_error_pct"] <= 15
     assert shown["p90_error_pct"] <= 30
     assert shown["n"] > 200
+    mixtures = held_out["vllm each token (experts)", "other models and GPUs"]
+    assert mixtures["median_error_pct"] <= 15
+    assert mixtures["n"] == 630
     for family in ("linear layers", "attention kernels", "all-reduce"):
         assert held_out[family, "each GPU, from the others"]["median_error_pct"] <= 20
 
