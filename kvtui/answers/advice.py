@@ -139,7 +139,7 @@ def _sharing(workload: Workload, reports: list[Report]) -> dict[str, Any]:
 def _cost(experiment: Experiment, reports: list[Report]) -> dict[str, Any]:
     price = money.rate(experiment.gpu, experiment.price)
     rates = [report["throughput"]["output_tokens_per_s"] for report in reports]
-    hours = [money.gpu_hours_per_million(gpus=experiment.tp, tokens_per_s=rate) for rate in rates]
+    hours = [money.gpu_hours_per_million_tokens(gpus=experiment.tp, tokens_per_s=rate) for rate in rates]
     cheaper = bool(rates[0] and rates[1] and rates[1] >= LITTLE * rates[0])
     said = "no price is known for this GPU"
     dollars = None
@@ -147,7 +147,7 @@ def _cost(experiment: Experiment, reports: list[Report]) -> dict[str, Any]:
         dollars = [None if h is None else round(h * price.usd_per_gpu_hour, 2) for h in hours]
         said = f"a million output tokens cost ${dollars[0]:.2f} contiguous and ${dollars[1]:.2f} paged"
         said += f" (${price.usd_per_gpu_hour:g} a GPU hour, {price.source})"
-    figures = {"gpu_hours_a_million": hours, "usd_a_million": dollars}
+    figures = {"gpu_hours_per_million_tokens": hours, "usd_per_million_tokens": dollars}
     return _check("Is it cheaper a token?", cheaper, said, **figures)
 
 

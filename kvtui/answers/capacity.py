@@ -194,7 +194,12 @@ def _fit(asked: Question, name: str, length: int, blocks: int, unit: Blocks) -> 
     at_once = min(held, asked.limits.seqs)
     report: dict[str, Any] = {"name": name, "tokens": length, "requests": held, "running": at_once}
     if not at_once:
-        return report | {"tpot_s": None, "output_tokens_per_s": None, "usd_per_million": None, "error": None}
+        return report | {
+            "tpot_s": None,
+            "output_tokens_per_s": None,
+            "usd_per_million_tokens": None,
+            "error": None,
+        }
     cost = RooflineCost.of(
         asked.model,
         asked.gpu,
@@ -204,12 +209,12 @@ def _fit(asked: Question, name: str, length: int, blocks: int, unit: Blocks) -> 
     )
     step = seconds(cost.step(at_once, round(at_once * length * (1 - GENERATED / 2)), 0, 0))
     error = expected_error(asked.engine, asked.model, "each token")
-    usd = money.usd_per_million(
+    usd = money.usd_per_million_tokens(
         money.rate(asked.gpu, asked.price), gpus=asked.tp, tokens_per_s=at_once / step
     )
     return report | {
         "tpot_s": round(step, 6),
         "output_tokens_per_s": round(at_once / step, 1),
-        "usd_per_million": None if usd is None else round(usd, 4),
+        "usd_per_million_tokens": None if usd is None else round(usd, 4),
         "error": error and error.report(),
     }

@@ -142,7 +142,7 @@ def _slo(experiment: Experiment, counters: Counters) -> dict[str, Any] | None:
 def _cost(experiment: Experiment, counters: Counters) -> dict[str, Any] | None:
     """Dollars of a million generated tokens, at the user's price or an example of the catalogue."""
     rate = money.rate(experiment.gpu, experiment.price)
-    usd = money.usd_per_million(rate, gpus=experiment.tp, tokens_per_s=counters.output_tokens_per_s)
+    usd = money.usd_per_million_tokens(rate, gpus=experiment.tp, tokens_per_s=counters.output_tokens_per_s)
     return None if rate is None else {"usd_per_million_tokens": _round(usd), **rate.report()}
 
 

@@ -129,7 +129,7 @@ def render(report: dict[str, Any]) -> str:
 def _line(row: dict[str, Any]) -> str:
     if row["tpot_s"] is None:
         return f"  {row['name']:<20}{row['requests']:>8,}{row['running']:>9,}"
-    usd = "n/a" if row["usd_per_million"] is None else f"{row['usd_per_million']:.2f}"
+    usd = "n/a" if row["usd_per_million_tokens"] is None else f"{row['usd_per_million_tokens']:.2f}"
     return (
         f"  {row['name']:<20}{row['requests']:>8,}{row['running']:>9,}{1000 * row['tpot_s']:>10.1f} ms"
         f"{row['output_tokens_per_s']:>11,.0f}{usd:>13}"

@@ -34,14 +34,14 @@ def rate(gpu: GpuSpec, price: float | None = None) -> Rate | None:
     return Rate(middle, f"example of {example.as_of}: {example.low:g} to {example.high:g}, {example.basis}")
 
 
-def gpu_hours_per_million(*, gpus: int, tokens_per_s: float | None) -> float | None:
+def gpu_hours_per_million_tokens(*, gpus: int, tokens_per_s: float | None) -> float | None:
     """GPU hours that a million generated tokens take; None where the speed is not known."""
     return gpus * _MILLION / tokens_per_s / 3600 if tokens_per_s else None
 
 
-def usd_per_million(rate: Rate | None, *, gpus: int, tokens_per_s: float | None) -> float | None:
+def usd_per_million_tokens(rate: Rate | None, *, gpus: int, tokens_per_s: float | None) -> float | None:
     """Dollars for a million generated tokens; None where price or speed is not known."""
-    hours = gpu_hours_per_million(gpus=gpus, tokens_per_s=tokens_per_s)
+    hours = gpu_hours_per_million_tokens(gpus=gpus, tokens_per_s=tokens_per_s)
     return None if rate is None or hours is None else rate.usd_per_gpu_hour * hours
 
 

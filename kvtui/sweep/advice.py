@@ -89,8 +89,8 @@ def answer(
 
 def price_of(cell: Cell, result: Result) -> float:
     """Dollars for a million tokens; without a price GPU seconds for one, which orders the same way."""
-    if result["usd_per_million"] is not None:
-        return float(result["usd_per_million"])
+    if result["usd_per_million_tokens"] is not None:
+        return float(result["usd_per_million_tokens"])
     speed = result["output_tokens_per_s"]
     return cell.tp / speed if speed else inf
 

@@ -112,7 +112,7 @@ def _figures(cell: Cell) -> Result:
     split = counters.split_mean
     rate = money.rate(experiment.gpu, cell.price)
     wasted = split.reserved + split.internal + split.external + split.tail
-    usd = money.usd_per_million(rate, gpus=cell.tp, tokens_per_s=counters.output_tokens_per_s)
+    usd = money.usd_per_million_tokens(rate, gpus=cell.tp, tokens_per_s=counters.output_tokens_per_s)
     month = money.waste_usd_per_month(rate, gpus=cell.tp, share=wasted / 100)
     errors = {
         name: expected_error(cell.engine, experiment.model, quantity)
@@ -135,7 +135,7 @@ def _figures(cell: Cell) -> Result:
         "slo_attainment": _share_of(good, len(experiment.workload)),
         "goodput_rps": _share_of(good, span),
         "time_s": _round(span),
-        "usd_per_million": _round(usd),
+        "usd_per_million_tokens": _round(usd),
         "waste_usd_per_month": _round(month),
         "price": rate and rate.report(),
         "expected_error": {name: error and error.report() for name, error in errors.items()},

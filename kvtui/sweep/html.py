@@ -106,7 +106,7 @@ def _lead(found: Answer) -> str:
 
 
 def _verdict(found: Answer, r: Result, good: str) -> str:
-    cost = "n/a" if r["usd_per_million"] is None else f"${r['usd_per_million']:.2f}"
+    cost = "n/a" if r["usd_per_million_tokens"] is None else f"${r['usd_per_million_tokens']:.2f}"
     if not found.limited:
         return f"The cheapest settings cost <b>{cost}</b> a million tokens; no limit was set."
     return (
@@ -127,7 +127,7 @@ def _plot(found: Answer, done: list[tuple[Cell, Result]]) -> str:
         points.append(Point(price_of(cell, r), y, y / (1 + share), y * (1 + share), kind, text))
     if not points:
         return ""
-    priced = all(r["usd_per_million"] is not None for _, r in done)
+    priced = all(r["usd_per_million_tokens"] is not None for _, r in done)
     x = "dollars for a million generated tokens" if priced else "GPU seconds a token"
     return (
         "<h2>Cost against waiting</h2><p class=note>Left is cheaper, low is faster. The dashed line joins "
@@ -146,7 +146,7 @@ def _table(found: Answer, done: list[tuple[Cell, Result]]) -> str:
         row += [_share(r["slo_attainment"]), f"{r['output_tokens_per_s']:,.0f}"]
         row += [_time(r, key) for key in ("ttft", "tpot", "e2e")]
         row += [f"{r['wasted_pct']:.1f} %"]
-        row += ["n/a" if r["usd_per_million"] is None else f"{r['usd_per_million']:.2f}"]
+        row += ["n/a" if r["usd_per_million_tokens"] is None else f"{r['usd_per_million_tokens']:.2f}"]
         mark = " class=best" if cell.key == found.best else ""
         rows.append(f"<tr{mark}>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>")
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)

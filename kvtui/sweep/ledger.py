@@ -14,7 +14,7 @@ from kvtui.sweep.cell import Cell, Result
 from kvtui.sweep.shape import is_result
 
 FORMAT = "kvtui_sweep"
-VERSION = 1
+VERSION = 2  # 1: other keys, and times of another model
 
 
 class Ledger:
@@ -55,8 +55,10 @@ class Ledger:
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
         lines = text.splitlines()
-        if _entry(lines[0]).get(FORMAT) != VERSION:
-            raise ConfigError(f"{path} is no ledger of a sweep", hint="choose another file for --ledger")
+        version = _entry(lines[0]).get(FORMAT)
+        if version != VERSION:
+            what = "no ledger of a sweep" if version is None else "the ledger of another release of kvtui"
+            raise ConfigError(f"{path} is {what}", hint="choose another file for --ledger")
         for number, line in enumerate(lines[1:], 2):
             entry = _entry(line)
             if isinstance(entry.get("key"), str) and is_result(entry.get("result")):

@@ -7,7 +7,7 @@ from typing import Any
 from kvtui.sweep.cell import Result
 
 NUMBERS = ("output_tokens_per_s", "wasted_pct")
-MAYBE = ("slo_attainment", "goodput_rps", "usd_per_million", "waste_usd_per_month")
+MAYBE = ("slo_attainment", "goodput_rps", "usd_per_million_tokens", "waste_usd_per_month")
 SPREADS = ("ttft_s", "tpot_s", "e2e_s")
 ENDED = ("does not fit", "refused", "failed")
 

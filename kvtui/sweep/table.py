@@ -56,7 +56,7 @@ def _row(found: Answer, cell: Cell, r: Result, names: tuple[str, ...]) -> list[s
         f"{r['output_tokens_per_s']:,.0f}",
         *(_time(r[key]["p99"]) for key in ("ttft_s", "tpot_s", "e2e_s")),
         f"{r['wasted_pct']:.1f}%",
-        "n/a" if r["usd_per_million"] is None else f"{r['usd_per_million']:.2f}",
+        "n/a" if r["usd_per_million_tokens"] is None else f"{r['usd_per_million_tokens']:.2f}",
     ]
     if found.load_rps is not None:
         gpus = gpus_for(cell, r, found.load_rps, found.attainment)

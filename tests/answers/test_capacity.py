@@ -11,7 +11,7 @@ from kvtui.answers.capacity import Question, capacity
 from kvtui.errors import ConfigError, DoesNotFit
 from kvtui.hardware.catalogue import gpu, model
 from kvtui.hardware.hfconfig import model_of
-from kvtui.hardware.money import Rate, rate, usd_per_million
+from kvtui.hardware.money import Rate, rate, usd_per_million_tokens
 from kvtui.hardware.sizing import GIB, default_utilization
 from kvtui.timing.predict import expected_error
 from tests.cli.run import kvtui
@@ -140,9 +140,9 @@ def test_prices_are_the_users() -> None:
     example = rate(H100)
     assert example is not None
     assert "example of" in example.source
-    assert usd_per_million(Rate(3.6, ""), gpus=2, tokens_per_s=1000) == pytest.approx(2.0)
-    assert usd_per_million(None, gpus=2, tokens_per_s=1000) is None
-    assert usd_per_million(Rate(1, ""), gpus=1, tokens_per_s=0) is None
+    assert usd_per_million_tokens(Rate(3.6, ""), gpus=2, tokens_per_s=1000) == pytest.approx(2.0)
+    assert usd_per_million_tokens(None, gpus=2, tokens_per_s=1000) is None
+    assert usd_per_million_tokens(Rate(1, ""), gpus=1, tokens_per_s=0) is None
 
 
 def test_an_error_is_told_or_there_is_none() -> None:

@@ -78,7 +78,10 @@ def test_a_ledger_is_not_any_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no ledger"):
         Ledger(str(path))
     assert path.read_text() == "my notes\n"
-    path.write_text('{"kvtui_sweep": 1}\nbroken\n{"key": "a", "result": {"status": "failed"}}\n')
+    path.write_text('{"kvtui_sweep": 1}\n')
+    with pytest.raises(ConfigError, match="another release"):
+        Ledger(str(path))
+    path.write_text('{"kvtui_sweep": 2}\nbroken\n{"key": "a", "result": {"status": "failed"}}\n')
     with pytest.raises(ConfigError, match=":2: this line is no result"):
         Ledger(str(path))
     for key, result in (
@@ -86,7 +89,7 @@ def test_a_ledger_is_not_any_file(tmp_path: Path) -> None:
         ('"a"', '{"status": "done"}'),
         ('"a"', "7"),
     ):
-        path.write_text(f'{{"kvtui_sweep": 1}}\n{{"key": {key}, "result": {result}}}\n')
+        path.write_text(f'{{"kvtui_sweep": 2}}\n{{"key": {key}, "result": {result}}}\n')
         with pytest.raises(ConfigError, match=":2: this line is no result"):
             Ledger(str(path))
     with pytest.raises(ConfigError, match="no file that a ledger"):

@@ -39,7 +39,7 @@ def made(cell: Cell, *, usd: float | None = 1.0, e2e: float = 5.0, good: float =
         "slo_attainment": good,
         "goodput_rps": 2.0,
         "wasted_pct": 1.0,
-        "usd_per_million": usd,
+        "usd_per_million_tokens": usd,
         "waste_usd_per_month": None if usd is None else 3.0,
         "price": {"usd_per_gpu_hour": 1.0, "source": "given"},
         "expected_error": {"tpot": error, "ttft": None},
@@ -59,7 +59,7 @@ def test_a_cell_is_the_run_that_kvtui_makes_of_it() -> None:
     assert result["output_tokens_per_s"] == lane["throughput"]["output_tokens_per_s"]
     assert result["e2e_s"] == lane["latency"]["e2e_s"]
     expected = 1.0 / 3600 / result["output_tokens_per_s"] * 1e6
-    assert result["usd_per_million"] == pytest.approx(expected, rel=1e-4)
+    assert result["usd_per_million_tokens"] == pytest.approx(expected, rel=1e-4)
     assert result == run_cell(burst(price=1.0, slo=Slo(ttft_s=2.0)))
 
 

@@ -25,7 +25,9 @@ def plain(cell: Cell) -> Result:
         "status": "done",
         "number": cell.block_size,
         **dict.fromkeys(("output_tokens_per_s", "wasted_pct"), 1.0),
-        **dict.fromkeys(("slo_attainment", "goodput_rps", "usd_per_million", "waste_usd_per_month"), None),
+        **dict.fromkeys(
+            ("slo_attainment", "goodput_rps", "usd_per_million_tokens", "waste_usd_per_month"), None
+        ),
         **dict.fromkeys(("ttft_s", "tpot_s", "e2e_s"), SPREAD),
         "price": None,
         "expected_error": {},

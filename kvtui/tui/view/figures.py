@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvtui.frames.frame import Counters, Percentiles
-from kvtui.hardware.money import Rate, usd_per_million
+from kvtui.hardware.money import Rate, usd_per_million_tokens
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, text_width
 from kvtui.tui.view.ink import BAD, BOLD, T1, T3, WARN, Ink, lane_ink
@@ -143,7 +143,7 @@ def _cost(scene: Scene, counters: list[Counters]) -> list[Row]:
     costs = [
         None
         if lane.label == "measured"
-        else usd_per_million(Rate(hour, ""), gpus=1, tokens_per_s=c.output_tokens_per_s)
+        else usd_per_million_tokens(Rate(hour, ""), gpus=1, tokens_per_s=c.output_tokens_per_s)
         for lane, c in zip(scene.lanes, counters, strict=True)
     ]
     return [("$/M tok", [formats.NA if usd is None else f"{usd:,.2f}" for usd in costs], T1)]
