@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec, named
-from kvtui.comparison.layers import layers_of, longest, slot_bytes, state_bytes, states_known, with_room
+from kvtui.comparison.layers import assumed_of_states, layers_of, longest, slot_bytes, state_bytes, with_room
 from kvtui.comparison.systems import Manager, Site, build
 from kvtui.errors import ConfigError
 from kvtui.frames.frame import LaneInfo
@@ -255,12 +255,7 @@ class Experiment:
             size = max(spec.block_size for spec in self.lanes if self._layers(spec))
             said.append(f"blocks of {size:,} tokens: vLLM takes so large ones that one holds a state")
         beside = max(map(self._state_slots, self.lanes))
-        if beside:
-            said.append(f"states of layers without K and V: {beside:,} slots more in every region")
-        if any(spec.manager == "vllm-sosp" for spec in self.lanes) and state_bytes(self.model, self.tp):
-            said.append("states of layers without K and V: not counted by vllm-sosp, which knew none")
-        if not states_known(self.model, self.tp):
-            said.append("states of layers without K and V: their size is not known, they are not counted")
+        said += assumed_of_states(self.model, self.lanes, tp=self.tp, beside=beside)
         if self._drafts is not None:
             said.append(f"{self._drafts.label} drafts: its K and V lie in the same blocks")
         if self.drafter_left_out:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -52,6 +52,17 @@ def state_bytes(model: ModelSpec, tp: int = 1, *, drafts: int = 0) -> int:
         return 0
     states = [(group.layers, group.state) for group in model.kv_groups if group.state is not None]
     return (1 + drafts) * sum(layers * state.bytes(tp, drafts=drafts) for layers, state in states)
+
+
+def assumed_of_states(model: ModelSpec, lanes: Sequence[LaneSpec], *, tp: int, beside: int) -> Iterator[str]:
+    """How lanes that have no blocks for states count them; regions have `beside` slots more for them."""
+    what = "states of layers without K and V"
+    if beside:
+        yield f"{what}: {beside:,} slots more in every region"
+    if any(spec.manager == "vllm-sosp" for spec in lanes) and state_bytes(model, tp):
+        yield f"{what}: not counted by vllm-sosp, which knew none"
+    if not states_known(model, tp):
+        yield f"{what}: their size is not known, they are not counted"
 
 
 def block_size_of(model: ModelSpec, asked: int, *, tp: int, each: int, drafts: int = 0) -> int:
