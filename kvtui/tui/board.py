@@ -22,7 +22,6 @@ from kvtui.tui.view.palette import Look
 from kvtui.tui.view.queues import queue_lines, running_lines, waiting_lines
 from kvtui.tui.view.scale import Scale, scale_for
 from kvtui.tui.view.scene import Scene
-from kvtui.tui.view.servers import server_lines
 from kvtui.tui.view.zoom import Zoom, place_words, scrolls, with_bar, zoomed
 
 PANELS = ("chart", "events", "waiting", "running", "figures", "cache", "queues", "device", "inspector")
@@ -185,8 +184,11 @@ class Board:
             case "events":
                 return event_lines(scene, **size, hint=hint)
             case "figures":
-                draw = server_lines if scene.snapshots else figure_lines
-                return draw(scene, **size, hint=hint)
+                if not scene.snapshots:
+                    return figure_lines(scene, **size, hint=hint)
+                from kvtui.tui.view.servers import server_lines
+
+                return server_lines(scene, **size, hint=hint)
             case "device":
                 return device_lines(scene, **size, hint=hint, ascii=self.look.ascii)
             case "cache":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from textual.app import App
 
 from kvtui.tui import crash, guard, spanfix
 
+USUAL = 700, 10, 10  # of Python: new objects, and rounds, after which garbage is looked for
 Result = TypeVar("Result")
 
 
@@ -55,6 +57,8 @@ def guarded(app: CleanApp[Any]) -> Iterator[None]:
 async def show(app: CleanApp[Any], *, mouse: bool) -> int:
     """Run the screen to its end; gives the exit code, 1 after an error of our own."""
     spanfix.apply()
+    gc.freeze()  # all that has been loaded stays: no need to go through it again and again
+    gc.set_threshold(*USUAL)
     error: Exception | None
     try:
         with guarded(app):

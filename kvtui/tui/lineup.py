@@ -16,9 +16,8 @@ from kvtui.errors import ConfigError, KvtuiError
 from kvtui.frames.blank import blank
 from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.memory.contiguous import RESERVE
-from kvtui.recording.filming import Filming
 from kvtui.tui.selection import Selection
-from kvtui.tui.show import Films, Show, Simulation
+from kvtui.tui.show import Films, Show, Simulation, filming_of
 from kvtui.units import seconds
 
 MOST: Final = 4  # lanes
@@ -208,9 +207,7 @@ class Lineup:
         except KvtuiError as error:
             return error.message
         self.selection.close()
-        self._show = Simulation(
-            troupe.experiment, self.filming if isinstance(self.filming, Filming) else None
-        )
+        self._show = Simulation(troupe.experiment, filming_of(self.filming))
         infos = tuple(lane.info for lane in troupe.lanes)
         self.enter(troupe.lanes, infos, troupe.histories)
         self.player.note_reached(reached)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from kvtui.answers.report import summary
 from kvtui.comparison.checkpoints import Checkpoints
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.heading import Heading, heading_of
 from kvtui.comparison.lane import Lane as ExperimentLane
 from kvtui.comparison.player import History, Lane
 from kvtui.frames.frame import LaneInfo
-from kvtui.live.filming import LiveFilming
-from kvtui.live.watch import Snapshot
-from kvtui.recording import Past, RecordedLane, Recording
-from kvtui.recording.filming import Filming
-from kvtui.recording.report import report_of
 
-Films: TypeAlias = Filming | LiveFilming
+if TYPE_CHECKING:  # what the first frame of a simulation does not need is loaded when it is
+    from kvtui.live.filming import LiveFilming
+    from kvtui.live.watch import Snapshot
+    from kvtui.recording import Recording
+    from kvtui.recording.filming import Filming
+
+Films: TypeAlias = "Filming | LiveFilming"
 Playable: TypeAlias = "Experiment | Recording | Show"
 
 
@@ -77,7 +77,7 @@ class Show(Protocol):
         ...
 
 
-class _Past:
+class Past:
     """What is no real server now."""
 
     fixed = "This is a recording: what was run cannot be changed."
@@ -90,7 +90,7 @@ class _Past:
         return ()
 
 
-class Simulation(_Past):
+class Simulation(Past):
     """An experiment that runs here; `filming` records it."""
 
     def __init__(self, experiment: Experiment, filming: Filming | None = None) -> None:
@@ -113,6 +113,8 @@ class Simulation(_Past):
             lane.close()
 
     def report(self, lanes: Sequence[Any]) -> dict[str, Any]:
+        from kvtui.answers.report import summary
+
         return summary(self._made, lanes)
 
     def watch(self, at: int, lane: Any) -> None:
@@ -120,41 +122,10 @@ class Simulation(_Past):
             self._filming.take(lane)
 
 
-class Replay(_Past):
-    """A recording."""
+def filming_of(films: Films | None) -> Filming | None:
+    """The recording of a simulation that is being made; that of servers is closed by whoever watches them."""
+    if films is None:
+        return None
+    from kvtui.recording.filming import Filming
 
-    experiment: Experiment | None = None
-
-    def __init__(self, recording: Recording) -> None:
-        self.heading = recording.heading
-        self._recording = recording
-
-    def cast(self) -> Cast:
-        tracks = [track for track in self._recording.tracks if len(track)]
-        lanes = [RecordedLane(track) for track in tracks]
-        infos, pasts = tuple(track.info for track in tracks), [Past(track) for track in tracks]
-        return Cast(infos, lanes, pasts, max(track.piece(len(track) - 1).now_ps for track in tracks))
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-    def report(self, lanes: Sequence[Any]) -> dict[str, Any]:
-        return report_of(self._recording)
-
-    def watch(self, at: int, lane: Any) -> None:
-        """There is nothing new to see."""
-
-    def told(self, lanes: Sequence[Any]) -> tuple[str, ...]:
-        live = self.heading.label == "live"
-        return (
-            ("Recorded from real servers: what they published, at the times when it was seen.",)
-            if live
-            else ()
-        )
-
-
-def show_of(what: Playable, films: Films | None) -> Show:
-    """How something is shown."""
-    if isinstance(what, Experiment):
-        return Simulation(what, films if isinstance(films, Filming) else None)
-    return Replay(what) if isinstance(what, Recording) else what
+    return films if isinstance(films, Filming) else None

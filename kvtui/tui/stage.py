@@ -5,27 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec, named
 from kvtui.comparison.player import ROWS, Clock, History, Player
 from kvtui.errors import KvtuiError
-from kvtui.exports import Exhibit, LaneExhibit
 from kvtui.frames.chronicle import Chronicle
 from kvtui.frames.frame import LaneInfo
-from kvtui.recording.filming import Filming
 from kvtui.serving.measured import DeviceState
 from kvtui.tui.lineup import Lineup, kept_name, manager_after
 from kvtui.tui.selection import ROWS as ALL_ROWS
 from kvtui.tui.selection import Selection
-from kvtui.tui.show import Films, Playable, Show, Simulation, show_of
+from kvtui.tui.show import Films, Playable, Show, Simulation, filming_of
+from kvtui.tui.showing import show_of
 from kvtui.tui.travel import Travel
 from kvtui.tui.view import formats
 from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.timeline import Marks
 from kvtui.tui.view.words import ENGLISH
 from kvtui.units import seconds
+
+if TYPE_CHECKING:
+    from kvtui.exports import Exhibit
+    from kvtui.recording.filming import Filming
 
 NOTHING_TOLD: Final = Chronicle()  # of a lane that keeps no chronicle
 SPEEDS: Final = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, math.inf)
@@ -115,9 +118,10 @@ class Stage(Lineup, Travel):
         self._show.close()
 
     def stop_filming(self) -> None:
-        """Close the recording that is being made; that of servers is closed by whoever watches them."""
-        if isinstance(self.filming, Filming) and self.filming.on:
-            _finish(self.filming, self._show, self.player.lanes)
+        """Close the recording that is being made."""
+        filming = filming_of(self.filming)
+        if filming is not None and filming.on:
+            _finish(filming, self._show, self.player.lanes)
 
     def _filmed(self) -> bool:
         """Whether a recording is being made; tells once if it cannot go on."""
@@ -195,6 +199,8 @@ class Stage(Lineup, Travel):
 
     def exhibit(self, picture: str = "") -> Exhibit:
         """This moment and what led to it, for an export."""
+        from kvtui.exports import Exhibit, LaneExhibit
+
         scene = self.scene()
         return Exhibit(
             heading=scene.heading,
@@ -296,9 +302,9 @@ class Stage(Lineup, Travel):
             self._show = before
             self._start()
             return error.message
-        if filmed:
-            assert isinstance(self.filming, Filming)
-            _finish(self.filming, before, running.lanes)
+        filming = filming_of(self.filming) if filmed else None
+        if filming is not None:
+            _finish(filming, before, running.lanes)
             self._cut = " The recording ends before this change."
         self._known_end = None
         return ""

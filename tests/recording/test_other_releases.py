@@ -19,7 +19,7 @@ from kvtui.frames.chronicle import KINDS
 from kvtui.frames.frame import EventKind
 from kvtui.recording import Recording, pieces
 from kvtui.recording.pieces import Kind
-from kvtui.tui.show import Replay
+from kvtui.tui.replaying import Replay
 from tests.recording.films import film
 from tests.tui.stagecraft import small
 

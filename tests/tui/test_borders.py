@@ -35,3 +35,13 @@ def test_frames_become_text_without_textual_and_rich(name: str) -> None:
 
 def test_asking_about_the_terminal_loads_nothing_heavy() -> None:
     assert not loaded("kvtui.tui", "kvtui.tui.terminal") & {"textual", "rich", "numpy", "asyncio"}
+
+
+def test_a_simulation_is_seen_without_what_servers_recordings_and_exports_need() -> None:
+    code = "import sys, kvtui.tui.app; print(*(name for name in sys.modules if name.startswith('kvtui.')))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    packages = {name.split(".")[1] for name in result.stdout.split()}
+    assert "tui" in packages
+    assert not packages & {"live", "recording", "exports", "answers", "backends", "reproduce", "sweep"}

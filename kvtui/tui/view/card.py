@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from kvtui.live.report import stale
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Rect, cut, text_width
 from kvtui.tui.view.digits import SMALL, digits, fit
@@ -96,7 +95,11 @@ class _Card:
     @property
     def stale(self) -> str:
         """How old the figures of a real server are, or of a lane beside it, where they are."""
-        return stale(self.scene.snapshots[self.lane]) if self.scene.snapshots else ""
+        if not self.scene.snapshots:
+            return ""
+        from kvtui.live.report import stale
+
+        return stale(self.scene.snapshots[self.lane])
 
     def digits(self, x: int, y: int, *, width: int | None = None) -> int:
         """The batch size in large figures; gives the column behind them."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from kvtui.comparison.heading import Heading
 from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.frames.inspection import Inspected
-from kvtui.live.watch import Snapshot
 from kvtui.serving.measured import DeviceState
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import cut, text_width
 from kvtui.tui.view.ink import T3, Ink
 from kvtui.tui.view.listing import ALL, Listing
 from kvtui.tui.view.words import ENGLISH, phrase, word
+
+if TYPE_CHECKING:
+    from kvtui.live.watch import Snapshot
 
 
 class Run(Enum):
