@@ -12,7 +12,7 @@ from typing import Any, Final
 from kvtui.frames.frame import Counters, Frame, LaneInfo, Percentiles, RunningRow, Split
 from kvtui.live.drawing import Content, Drawing, cells_of, grid_of
 from kvtui.live.numbers import Number
-from kvtui.live.reading import Reading, Slot
+from kvtui.live.reading import UNSEEN, Reading, Slot
 from kvtui.live.watch import Snapshot
 
 POINTS: Final = 512  # of the batch history, before every second one is dropped
@@ -37,6 +37,8 @@ def info_of(snapshot: Snapshot, *, title: str) -> LaneInfo:
 
 
 def _subtitle(reading: Reading) -> str:
+    if reading.kind == UNSEEN:
+        return "no answer yet"
     words = [" ".join(filter(None, (reading.kind, reading.version)))]
     if reading.slots:
         words.append(f"{len(reading.slots)} slots")
@@ -123,7 +125,7 @@ class Film:
         values |= {
             "running": _whole(reading.running),
             "waiting": _whole(reading.waiting),
-            "batch_peak": self._peak,
+            "batch_peak": self._peak if self._batch else None,
             "batch_mean": self._area / self._time if self._time else None,
             "output_tokens_per_s": snapshot.rates["output_tokens_per_s"].value,
             "requests_per_s": snapshot.rates["requests_per_s"].value,

@@ -24,7 +24,7 @@ def _line(track: Track) -> str:
     time_s = seconds(track.piece(last).now_ps)
     pairs = (
         ("batch mean", NA if counters.batch_mean is None else f"{counters.batch_mean:.1f}"),
-        ("peak", f"{counters.batch_peak:,}"),
+        ("peak", _count(counters.batch_peak)),
         ("preempted", _count(counters.preemptions)),
         ("finished", _count(counters.finished)),
         ("output tokens", _count(counters.output_tokens)),

@@ -76,7 +76,7 @@ def test_a_server_that_comes_up_is_watched_from_then_on(server: Answers) -> None
     poller = attach(server.url, interval_s=0.01, patient=True)
     assert stale(poller.last) == f"down, no answer yet: {server.url}/metrics answers 503 Service Unavailable"
     session = Session([poller], titles=["a"])
-    assert session.tapes[0].info.subtitle == ""
+    assert session.tapes[0].info.subtitle == "no answer yet"
     server.pages["/metrics"] = vllm_page(more=CONFIG)
     session.start()
     until = time.monotonic() + 10

@@ -53,9 +53,10 @@ def test_cached_content_takes_the_place_of_use() -> None:
 
 
 def test_what_is_unknown_is_none_and_draws_nothing() -> None:
-    info, frame = filmed(vllm(None, blocks=None, waiting=reported(None)))
+    info, frame = filmed(vllm(None, blocks=None, waiting=reported(None), running=reported(None)))
     assert (info.blocks, len(frame.cells.state)) == (0, 0)
     assert frame.counters.waiting is None
+    assert frame.counters.batch_peak is None
     assert frame.counters.rejected is None
     assert frame.counters.split.free is None
     assert frame.counters.ttft.n == 0

@@ -117,7 +117,7 @@ def test_every_look_equals_the_scrape() -> None:
 
 
 def test_recorded_traffic_is_what_the_server_counted(tmp_path: Path) -> None:
-    pytest.importorskip("aiohttp")
+    pytest.importorskip("httptools")
     from kvtui.live.traffic.identity import Prefixes
     from kvtui.live.traffic.proxy import Proxy
     from kvtui.live.traffic.tracefile import TraceFile
