@@ -108,14 +108,15 @@ def render(report: dict[str, Any]) -> str:
     gpus = several(report["tensor_parallel"], report["gpu"]["name"])
     each = "" if report["tensor_parallel"] == 1 else " on each GPU"
     lines = [f"{model['id']} ({model['dtype']}) on {gpus}, vLLM {report['vllm']}", ""]
-    lines += [f"  {t['name']:<28}{t['bytes'] / GIB:>+10.2f} GiB  {t['how']}" for t in pool["terms"]]
+    lines += [f"  {t['name']:<23}{t['bytes'] / GIB:>+9.2f} GiB  {t['how']}" for t in pool["terms"]]
     lines += [f"  log: {line}" for line in pool["log_lines"]]
     bound = " at most (upper bound)" if pool["upper_bound"] else ""
     lines += [
-        f"  {'KV pool of each GPU':<28}{pool['bytes'] / GIB:>10.2f} GiB{bound}, {pool['label']}",
+        f"  {'KV pool of each GPU':<23}{pool['bytes'] / GIB:>9.2f} GiB{bound}, {pool['label']}",
         *(f"  left out: {text}" for text in pool["left_out"]),
         "",
         f"  {kv['bytes_per_token']:,} bytes a token{each} ({kv['dtype']}), {kv['block_size']} tokens a block",
+        *_states(kv, each),
         f"  {pool['num_gpu_blocks']:,} blocks, all but one usable: {pool['tokens']:,} tokens",
         "",
         f"  {'requests of':<20}{'fit':>8}{'running':>9}{'each token':>13}{'tokens/s':>11}{'$ a million':>13}",
@@ -124,6 +125,12 @@ def render(report: dict[str, Any]) -> str:
     error = next((row["error"] for row in report["fits"] if row.get("error")), None)
     lines += ["", _remark(error), _price(report["price"])]
     return "\n".join(lines)
+
+
+def _states(kv: dict[str, Any], each: str) -> list[str]:
+    if not kv["state_bytes_per_request"]:
+        return []
+    return [f"  {kv['state_bytes_per_request']:,} bytes of states a request{each}, in blocks of their own"]
 
 
 def _line(row: dict[str, Any]) -> str:

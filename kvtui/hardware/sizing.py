@@ -172,7 +172,11 @@ def _terms(
     graphs = _CAPTURED_GRAPHS * model.layers * _GRAPH_LAYER_BYTES
     context = _COMMUNICATION_BYTES if tp > 1 else _CONTEXT_BYTES
     terms = (
-        Term("memory it may use", requested, f"{utilization:g} of what the driver of a {gpu.label} reports"),
+        Term(
+            "memory it may use",
+            requested,
+            f"{utilization:g} of {gpu.memory_bytes / GIB:.1f} GiB that its driver reports",
+        ),
         Term("weights", -weights, _whose_parameters(model)),
         Term("rotary table", -rotary, "positions x head size"),
         Term("activations", -_activations(model, limits), f"estimated for {limits.tokens:,} tokens a step"),

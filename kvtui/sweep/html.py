@@ -8,7 +8,6 @@ from typing import Any
 from kvtui import __version__
 from kvtui.sweep.advice import (
     FP8_NOTE,
-    LOAD_NOTE,
     Answer,
     gpus_for,
     on_what,
@@ -18,7 +17,8 @@ from kvtui.sweep.advice import (
 )
 from kvtui.sweep.cell import Cell, Result
 from kvtui.sweep.plot import Point, scatter
-from kvtui.sweep.table import HEADS, named
+from kvtui.sweep.table import QUANTITIES, named
+from kvtui.sweep.words import SETTINGS, setting
 
 STYLE = """
 :root{--ground:#fbfaf7;--text:#22262b;--soft:#5c646d;--line:#ddd9d0;--best:#0b7a5b;--front:#2f6fb0;--other:#a9a295}
@@ -31,14 +31,33 @@ p.lead{font-size:1.1rem}p.note,li{color:var(--soft)}
 code{font:0.92em ui-monospace,monospace;background:color-mix(in srgb,var(--line) 45%,transparent);
 padding:.15em .4em;border-radius:4px;overflow-wrap:anywhere}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.92rem}
-th,td{padding:.4em .6em;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-th{color:var(--soft);font-weight:600}th:first-child,td:first-child{text-align:left}
+th,td{padding:.4em .5em;text-align:right;border-bottom:1px solid var(--line)}
+td{white-space:nowrap}td small{color:var(--soft);font-size:.85em}
+th{color:var(--soft);font-weight:600;line-height:1.25}th:first-child,td:first-child{text-align:left}
+th,table.facts td{vertical-align:top}table.facts td{text-align:left;overflow-wrap:anywhere}
+table.facts td,table.wraps td{white-space:normal}table.facts td:first-child{width:32%}
+.key{margin-right:1.2em}.key::before{content:"";display:inline-block;width:.75em;height:.75em;
+border-radius:50%;margin-right:.4em;background:var(--c)}
 tr.best td{font-weight:650;color:var(--best)}
 svg{width:100%;height:auto}.grid{stroke:var(--line)}.tick,.axis{fill:var(--soft);font-size:12px}
 .front{fill:none;stroke:var(--front);stroke-width:1.5;stroke-dasharray:4 4}
 g.best{fill:var(--best);stroke:var(--best)}g.front{fill:var(--front);stroke:var(--front);stroke-dasharray:none}
 g.other{fill:var(--other);stroke:var(--other)}
 """
+KEY = "".join(
+    f'<span class=key style="--c:var(--{kind})">{text}</span>'
+    for kind, text in (
+        ("best", "to be taken"),
+        ("front", "no other is at once no dearer, no slower and no less reliable (joined by the line)"),
+        ("other", "beaten by another"),
+    )
+)
+COLUMNS = (
+    "Of the times, 99 of 100 requests have a shorter one; behind ± is the median error of such predictions. "
+    "First token: from the arrival of a request to the first token of its answer. Next tokens: the mean time "
+    "of each that follows. Memory wasted: the share of the memory for K and V that is held and never filled, "
+    "on average. The settings to be taken are marked."
+)
 CAVEATS = (
     "Every scheduler decision is simulated step for step by the rules of vLLM; seconds come from a model of "
     "step times that was fitted to published measurements, with the errors named above.",
@@ -47,7 +66,9 @@ CAVEATS = (
     "Requests arrive when the trace says so, however long the queue is; answers have the recorded length.",
     "Dollars follow from a price per GPU hour that you set, or an example with its date; what waste is worth "
     "takes memory for all that a GPU is rented for.",
-    f"One replica was simulated, and GPUs for a load are whole replicas of it. {LOAD_NOTE}",
+    "One replica was simulated, and GPUs for a load are whole replicas of it. They are at most so many: a "
+    "replica counts with the requests a second that it served within the limits at the rate of this trace, "
+    "and may bear more.",
 )
 
 
@@ -61,6 +82,7 @@ def page(found: Answer) -> str:
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
             '<meta name="viewport" content="width=device-width,initial-scale=1">',
             f"<style>{STYLE}</style></head><body><h1>{escape(title)}</h1>",
+            _asked(found, first),
             _lead(found),
             _plot(found, done),
             f"<h2>All settings, best first</h2>{_table(found, done)}",
@@ -76,6 +98,20 @@ def page(found: Answer) -> str:
 
 def _trace(cell: Cell | None) -> str:
     return cell.trace.split("/")[-1] if cell else "no trace"
+
+
+def _asked(found: Answer, first: Cell | None) -> str:
+    """What was done, and what was asked of it."""
+    if first is None:
+        return ""
+    names = " and ".join(sorted({cell.model for cell, _ in found.cells}))
+    what = (
+        f"The requests of the trace {_trace(first)} were replayed on a simulated server with {names}, "
+        "once with each combination of settings. "
+    )
+    told = first.slo.text
+    wanted = f"Wanted for {found.attainment:.0%} of the requests: {told} at most." if told else ""
+    return f"<p>{escape(what + wanted)}</p>"
 
 
 def _lead(found: Answer) -> str:
@@ -130,27 +166,30 @@ def _plot(found: Answer, done: list[tuple[Cell, Result]]) -> str:
     priced = all(r["usd_per_million_tokens"] is not None for _, r in done)
     x = "dollars for a million generated tokens" if priced else "GPU seconds a token"
     return (
-        "<h2>Cost against waiting</h2><p class=note>Left is cheaper, low is faster. The dashed line joins "
-        "what nothing beats in cost, waiting and reliability; whiskers are the median error of predicted "
-        "times.</p>" + scatter(points, x=x, y="seconds, 99 of 100 requests are faster")
+        "<h2>Cost against waiting</h2><p class=note>Each dot is one combination of settings: left is "
+        "cheaper, low is faster. Whiskers are the median error of predicted times: as often as not "
+        f"the truth lies within. Point at a dot to see which it is.</p><p class=note>{KEY}</p>"
+        + scatter(points, x=x, y="seconds within which 99 of 100 requests are done")
     )
 
 
 def _table(found: Answer, done: list[tuple[Cell, Result]]) -> str:
     names = found.varied
-    heads = [*(HEADS.get(n, n) for n in names), "keep limits", "tokens/s", "first token p99", "token p99"]
-    heads = [*(heads if names else ["", *heads]), "request p99", "memory wasted", "$ a million"]
+    heads = [*(SETTINGS.get(n, n) for n in names), "keep the limits", "tokens a second", "first token"]
+    heads = [*(heads if names else ["", *heads]), "next tokens", "whole request", "memory wasted"]
+    heads.append("$ for a million tokens")
     rows = []
     for cell, r in done:
-        row = [str(getattr(cell, name) or "default") for name in names] or ["the only one"]
+        row = [setting(name, getattr(cell, name)) for name in names] or ["the only one"]
         row += [_share(r["slo_attainment"]), f"{r['output_tokens_per_s']:,.0f}"]
-        row += [_time(r, key) for key in ("ttft", "tpot", "e2e")]
-        row += [f"{r['wasted_pct']:.1f} %"]
-        row += ["n/a" if r["usd_per_million_tokens"] is None else f"{r['usd_per_million_tokens']:.2f}"]
+        times = [_time(r, key) for key in ("ttft", "tpot", "e2e")]
+        waste = [f"{r['wasted_pct']:.1f} %"]
+        waste += ["n/a" if r["usd_per_million_tokens"] is None else f"{r['usd_per_million_tokens']:.2f}"]
+        texts = [*map(escape, row), *times, *waste]
         mark = " class=best" if cell.key == found.best else ""
-        rows.append(f"<tr{mark}>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>")
+        rows.append(f"<tr{mark}>" + "".join(f"<td>{text}</td>" for text in texts) + "</tr>")
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    return f"<div class=scroll><table><tr>{head}</tr>{''.join(rows)}</table></div>"
+    return f"<p class=note>{COLUMNS}</p><div class=scroll><table><tr>{head}</tr>{''.join(rows)}</table></div>"
 
 
 def _time(r: Result, key: str) -> str:
@@ -159,7 +198,7 @@ def _time(r: Result, key: str) -> str:
     if value is None:
         return "n/a"
     text = f"{value * 1000:,.0f} ms" if value < 1 else f"{value:,.1f} s"
-    return f"{text} ±{error['median_pct']:.0f} %" if error else f"{text} ±n/a"
+    return f"{text} <small>±{error['median_pct']:.0f} %</small>" if error else f"{text} <small>±n/a</small>"
 
 
 def _others(found: Answer) -> str:
@@ -180,7 +219,7 @@ def _errors(done: list[tuple[Cell, Result]]) -> str:
     seen: dict[tuple[str, str], Any] = {}
     for cell, r in done:
         for name, error in r["expected_error"].items():
-            seen.setdefault(({"tpot": "each token", "ttft": "first token"}[name], cell.engine), error)
+            seen.setdefault((QUANTITIES[name], cell.engine), error)
     rows = []
     for (name, engine), error in seen.items():
         figures = ["n/a"] * 4
@@ -190,8 +229,15 @@ def _errors(done: list[tuple[Cell, Result]]) -> str:
             figures.append(f"{error['measured_on']} ({how})")
         cells = "".join(f"<td>{escape(text)}</td>" for text in (f"{name}, {engine}", *figures))
         rows.append(f"<tr>{cells}</tr>")
-    head = "<th>time</th><th>median error</th><th>9 of 10 below</th><th>measurements</th><th>on</th>"
-    return f"<div class=scroll><table><tr>{head}</tr>{''.join(rows)}</table></div>"
+    head = (
+        "<th>time</th><th>median error</th><th>9 of 10 errors are below</th><th>measurements</th><th>on</th>"
+    )
+    note = (
+        "Predictions against benchmarks that others published. Held out: the model of step times had not "
+        "been fitted to these measurements."
+    )
+    table = f"<table class=wraps><tr>{head}</tr>{''.join(rows)}</table>"
+    return f"<p class=note>{note}</p><div class=scroll>{table}</div>"
 
 
 def _settings(found: Answer, cell: Cell | None) -> str:
@@ -200,12 +246,12 @@ def _settings(found: Answer, cell: Cell | None) -> str:
     left = {*found.varied, *(f"{name}_sha256" for name in found.varied), "slo", "price"}
     left |= {n for n in ("model_sha256", "engine_sha256") if getattr(cell, n) is None}
     shown = {n: getattr(cell, n) for n in cell.__dataclass_fields__ if n not in left}
-    shown |= {f"limit {n}": getattr(cell.slo, n) for n in cell.slo.__dataclass_fields__}
-    prices = {f"price, {c.gpu}": r["price"] for c, r in found.cells if r.get("price")}
-    shown |= {n: f"${p['usd_per_gpu_hour']:g} a GPU hour ({p['source']})" for n, p in prices.items()}
-    rows = [(name.replace("_", " "), "default" if v is None else str(v)) for name, v in shown.items()]
-    cells = [f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows]
-    return f"<div class=scroll><table>{''.join(cells)}</table></div>"
+    words = {SETTINGS.get(name, name): setting(name, value) for name, value in shown.items()}
+    words["limits"] = cell.slo.text or "none"
+    prices = {f"price of {c.gpu}": r["price"] for c, r in found.cells if r.get("price")}
+    words |= {n: f"${p['usd_per_gpu_hour']:g} a GPU hour ({p['source']})" for n, p in prices.items()}
+    cells = [f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in words.items()]
+    return f"<div class=scroll><table class=facts>{''.join(cells)}</table></div>"
 
 
 def _share(value: float | None) -> str:

@@ -25,7 +25,13 @@ HEADS = {
     "kv_dtype": "kv",
     "scale_rate": "rate x",
 }
-FIGURES = ("good", "tokens/s", "first p99", "token p99", "all p99", "waste", "$/M")
+FIGURES = ("good", "tok/s", "first", "next", "all", "waste", "$/M")
+FIGURES_NOTE = (
+    "good: requests that keep the limits; first, next, all: time to the first token, for each further one, "
+    "for the whole request (99 of 100 are faster)"
+)
+WIDTH = 80  # columns that are kept to where one space between columns does it
+QUANTITIES = {"tpot": "each token", "ttft": "first token"}  # whose error is known
 ROWS = 40  # of the table; --json has all
 
 
@@ -35,14 +41,15 @@ def table(found: Answer) -> str:
     names = found.varied
     head = [" ", *(HEADS.get(name, name) for name in names), *FIGURES]
     if found.load_rps is not None:
-        head.append("GPUs at most")
+        head.append("GPUs")
     rows = [head, *(_row(found, c, r, names) for c, r in done[:ROWS])]
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    gap = "  " if sum(widths) + 2 * len(widths) - 2 <= WIDTH else " "
+    lines = [gap.join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
     if len(done) > ROWS:
         lines.append(f"... and {len(done) - ROWS:,} more (--json has them)")
     if done:
-        lines.append(FRONT_NOTE)
+        lines += [FIGURES_NOTE, FRONT_NOTE]
     if found.load_rps is not None:
         lines.append(LOAD_NOTE)
     return "\n".join([*lines, "", *_advice(found), *_errors(done), *_rest(found)])
@@ -84,7 +91,7 @@ def _errors(done: list[tuple[Cell, Result]]) -> list[str]:
     seen: dict[str, Any] = {}
     for cell, r in done:
         for name, error in r["expected_error"].items():
-            seen.setdefault(f"{name} ({cell.engine})", error)
+            seen.setdefault(f"{QUANTITIES[name]} ({cell.engine})", error)
     lines = ["", "Times are predicted. Errors on measurements that others published:"] if seen else []
     for name, error in seen.items():
         if error is None:

@@ -142,7 +142,7 @@ def test_gpus_for_a_load_are_said_to_be_at_most(load: float, gpus: str) -> None:
     found = answer([made(cell(1))], load_rps=load)
     assert f"{load:g} requests a second need at most <b>{gpus}</b>, at the rate of this trace." in page(found)
     text = table(found)
-    assert text.splitlines()[0].endswith("GPUs at most")
+    assert text.splitlines()[0].endswith("GPUs")
     assert LOAD_NOTE in text
     assert "at the rate of this trace" in LOAD_NOTE
     assert report(found)["load_note"] == LOAD_NOTE
@@ -177,6 +177,23 @@ def test_table_and_page_say_the_error_of_each_prediction() -> None:
     assert not re.search(r"(src|href)\s*=|https?:|<script", html), "needs nothing but itself"
     assert json.loads(json.dumps(report(found)))["recommended"]["keeps_slo"]
     assert "None of the settings" in page(answer([(cell(3), refused)]))
+
+
+def test_four_settings_fit_into_a_terminal_and_the_page_says_them_in_words() -> None:
+    cells = [
+        cell(16, gpu=gpu, manager=manager, kv_dtype=kind, max_num_seqs=seqs, slo=Slo(ttft_s=2.0))
+        for gpu, manager, kind, seqs in (
+            ("h100-sxm", "contiguous", "auto", 256),
+            ("l4", "paged", "fp8", 64),
+        )
+    ]
+    found = answer([made(each) for each in cells], load_rps=5)
+    assert max(map(len, table(found).splitlines()[:3])) <= 80
+    said = re.sub(r"<style>.*?</style>|<code>.*?</code>", "", page(found), flags=re.S)
+    for words in ("requests at once at most", "16 bits", "vLLM&#x27;s own", "first token 2 s at most"):
+        assert words in said
+    for word in ("p99", "ttft", "max_num", "--scale-rate", "default"):
+        assert word not in said
 
 
 def test_a_plot_keeps_points_inside() -> None:
