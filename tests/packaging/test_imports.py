@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.packaging.source import ROOT, modules, parse
 
 SCREEN = ("textual", "rich", "click")
-ON_DEMAND = ("torch", "zmq", "msgpack", "msgspec", "aiohttp", "httptools", "distributed")
+ON_DEMAND = ("torch", "zmq", "msgpack", "msgspec", "httptools", "distributed")
 
 SCREEN_SIDE = ("tui", "__main__", "cli")
 # Readers know dates; backends, the player and what watches servers know the clock. Everything else decides

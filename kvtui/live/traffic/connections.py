@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from kvtui.live.traffic.asking import Parts
-from kvtui.live.traffic.heads import answer_head, request_head
+from kvtui.live.traffic.heads import CONTINUE, request_head, whole_answer
 from kvtui.live.traffic.notes import Note
 from kvtui.live.traffic.passing import Answer
 from kvtui.live.traffic.requests import Reader, Refused, Request, httptools
@@ -92,7 +92,7 @@ class Client(asyncio.BufferedProtocol):
             self._transport.resume_reading()
             if self._reader.encourage:
                 self._reader.encourage = False
-                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                self._transport.write(CONTINUE)
             return
         if self._server is None or self._server.transport is None:
             self._connect()
@@ -203,9 +203,7 @@ class Client(asyncio.BufferedProtocol):
         kind = HTTPStatus(status).name.lower()
         error = {"message": f"kvtui record: {words}", "type": kind, "code": status}
         body = json.dumps({"error": error}).encode()
-        headers = [(b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(body))]
-        head = answer_head(status, HTTPStatus(status).phrase.encode(), headers, b"Connection: close")
-        self._transport.write(head + body)
+        self._transport.write(whole_answer(status, b"application/json", body, b"Connection: close"))
         self._transport.close()
 
     # A client that is slower than the server.

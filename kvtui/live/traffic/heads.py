@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from http import HTTPStatus
 from typing import Final
 
 from kvtui.live.traffic.requests import Headers, Request
@@ -20,6 +21,7 @@ _HOP: Final = {
     *(b"trailer", b"upgrade", b"transfer-encoding", b"content-length"),
 }
 _OF_REQUESTS: Final = {b"host", b"accept-encoding", b"expect"}
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _WITH_BODY: Final = (b"POST", b"PUT", b"PATCH")
 
 
@@ -38,6 +40,13 @@ def answer_head(status: int, reason: bytes, headers: Headers, *more: bytes) -> b
     """Of an answer to the client; `more` are lines about its connection."""
     lines = [b"HTTP/1.1 %d %b" % (status, reason), *_written(headers), *filter(None, more)]
     return b"\r\n".join([*lines, b"", b""])
+
+
+def whole_answer(status: int, kind: bytes, body: bytes, *more: bytes) -> bytes:
+    """An answer of our own."""
+    headers = [(b"Content-Type", kind)]
+    length = b"Content-Length: %d" % len(body)
+    return answer_head(status, HTTPStatus(status).phrase.encode(), headers, length, *more) + body
 
 
 def _written(headers: Headers, *, without: Collection[bytes] = ()) -> list[bytes]:

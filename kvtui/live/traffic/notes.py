@@ -38,9 +38,10 @@ class Note:
     def head(self, status: int, headers: Headers) -> bool:
         self.exchange.status = status
         kind = header(headers, b"content-type") or b""
-        if self._asked.streams and b"event-stream" in kind:
+        streams = self._asked.streams and b"event-stream" in kind
+        if streams:
             self._answer = Stream(hide_usage=self._asked.asks_usage)
-        return self._asked.asks_usage
+        return streams and self._asked.asks_usage
 
     def take(self, data: bytes) -> bytes:
         passed = self._answer.take(data)

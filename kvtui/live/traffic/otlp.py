@@ -10,22 +10,21 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from kvtui.errors import ConfigError
 from kvtui.live.traffic.answers import Usage
-from kvtui.live.traffic.listening import aiohttp_and_web, listening
+from kvtui.live.traffic.heads import CONTINUE, whole_answer
+from kvtui.live.traffic.listening import listening
+from kvtui.live.traffic.requests import Reader, Refused, Request, header
 from kvtui.live.traffic.tracefile import Exchange, TraceFile
 from kvtui.traces.formats.otel import usage_of
 from kvtui.traces.spans import Span, otlp_spans, summing_up
 
-if TYPE_CHECKING:
-    from aiohttp import web
-
 PATH = "/v1/traces"
 REMEMBERED = 100_000  # ids of spans: those of an hour and more
-_PROTOBUF = "application/x-protobuf"
+_PROTOBUF, _JSON = b"application/x-protobuf", b"application/json"
 _TTFT = ("gen_ai.latency.time_to_first_token", "gen_ai.server.time_to_first_token")  # seconds
 _MODEL = ("gen_ai.response.model", "gen_ai.request.model")
 
@@ -44,26 +43,26 @@ class Receiver:
         Raises:
             ConfigError: the extra is not installed, or the port cannot be had.
         """
-        async with listening(self._handle, host, port) as found:
+        async with listening(lambda: _Sender(self._answer), host, port) as found:
             self._trace.begin()
             if ready is not None:
                 ready.set_result(found)
             await asyncio.Event().wait()
 
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
-        _, web = aiohttp_and_web()
-        if request.path != PATH or request.method != "POST":
-            return web.Response(status=404, text=f"spans go to POST {PATH}\n")
-        packed = request.content_type == _PROTOBUF
+    def _answer(self, request: Request) -> bytes:
+        if request.path != PATH.encode() or request.method != b"POST":
+            return _no(404, f"spans go to POST {PATH}")
+        kind = header(request.headers, b"content-type") or b""
+        packed = kind.partition(b";")[0].strip() == _PROTOBUF
         try:
-            document = (_unpacked if packed else json.loads)(await request.read())
+            document = (_unpacked if packed else json.loads)(request.body)
         except ConfigError as error:
-            return web.Response(status=415, text=f"{error.message}; {error.hint}\n")
-        except (ValueError, RecursionError, web.RequestPayloadError) as error:
-            return web.Response(status=400, text=f"these are no spans: {error}\n")
+            return _no(415, f"{error.message}; {error.hint}")
+        except (ValueError, RecursionError) as error:
+            return _no(400, f"these are no spans: {error}")
         for exchange in self._exchanges(document if isinstance(document, dict) else {}):
             self._trace.add(exchange)
-        return web.Response(body=b"" if packed else b"{}", content_type=request.content_type)
+        return whole_answer(200, _PROTOBUF, b"") if packed else whole_answer(200, _JSON, b"{}")
 
     def _exchanges(self, document: dict[str, Any]) -> Iterator[Exchange]:
         spans = [span for span in otlp_spans(document) if span is not None and usage_of(span) is not None]
@@ -99,6 +98,37 @@ class Receiver:
             first_s=None if first is None else at_s + first,
             end_s=None if end_ns is None or end_ns < start_ns else (end_ns - self._began_ns) / 1e9,
         )
+
+
+class _Sender(asyncio.Protocol):
+    """A connection from who sends spans."""
+
+    def __init__(self, answer: Callable[[Request], bytes]) -> None:
+        self._answer = answer
+        self._reader = Reader()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            requests = self._reader.take(data)
+        except Refused as refused:
+            self._transport.write(_no(refused.status, refused.message))
+            self._transport.close()
+            return
+        for request in requests:
+            self._transport.write(self._answer(request))
+            if not request.stays:
+                self._transport.close()
+        if self._reader.encourage:
+            self._reader.encourage = False
+            self._transport.write(CONTINUE)
+
+
+def _no(status: int, words: str) -> bytes:
+    return whole_answer(status, b"text/plain; charset=utf-8", f"{words}\n".encode())
 
 
 def _first(span: Span, keys: tuple[str, ...]) -> Any:

@@ -9,12 +9,12 @@ import asyncio
 import time
 from typing import Final
 
-from kvtui.errors import ConfigError
 from kvtui.live.traffic.asking import Parts, msgspec
 from kvtui.live.traffic.connections import Client
 from kvtui.live.traffic.identity import Prefixes
+from kvtui.live.traffic.listening import listening
 from kvtui.live.traffic.notes import Note, Notes
-from kvtui.live.traffic.requests import Request, httptools
+from kvtui.live.traffic.requests import Request
 from kvtui.live.traffic.tracefile import TraceFile
 from kvtui.live.traffic.upstream import Upstream
 
@@ -43,23 +43,14 @@ class Proxy:
         Raises:
             ConfigError: the extra is not installed, or the port cannot be had.
         """
-        httptools()
         msgspec()
-        try:
-            server = await asyncio.get_running_loop().create_server(
-                lambda: Client(self), host, port, backlog=4096
-            )
-        except OSError as error:
-            raise ConfigError(
-                f"cannot listen on {host}:{port}: {error.strerror or error}", hint="choose another port"
-            ) from None
-        self._trace.begin(round(time.time() - self._notes.now(), 6))
-        if ready is not None:
-            ready.set_result(server.sockets[0].getsockname()[1])
-        try:
-            await asyncio.Event().wait()
-        finally:
-            server.close()
-            for client in list(self.clients):
-                client.close()
-            self._notes.close()
+        async with listening(lambda: Client(self), host, port) as found:
+            self._trace.begin(round(time.time() - self._notes.now(), 6))
+            if ready is not None:
+                ready.set_result(found)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                for client in list(self.clients):
+                    client.close()
+                self._notes.close()
