@@ -152,9 +152,10 @@ class _Card:
             self.figure(x, end, y, "SLO kept", text)
 
     def bar(self, x: int, y: int, width: int, glyph: str) -> None:
+        """Where colours are few or none, every part has the shape that it has in the grid."""
         if not self.look.ascii:
-            glyph = glyph if self.look.palette.colour else ""
-            draw_bar(self.canvas, x, y, self.parts, width=width, glyph=glyph)
+            shape = glyph if self.look.palette.wells else None
+            draw_bar(self.canvas, x, y, self.parts, width=width, glyph=shape)
 
     def figure(self, x: int, end: int, y: int, label: str, value: str, ink: Ink = T1) -> None:
         self.canvas.put(x, y, self.word(label), T3)

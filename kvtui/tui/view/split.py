@@ -81,10 +81,13 @@ def value_ink(part: Part, parts: tuple[Part, ...]) -> Ink:
     return WARN_BOLD if part is amber(parts) else T1
 
 
-def draw_bar(canvas: Canvas, x: int, y: int, parts: tuple[Part, ...], *, width: int, glyph: str) -> None:
+def draw_bar(
+    canvas: Canvas, x: int, y: int, parts: tuple[Part, ...], *, width: int, glyph: str | None
+) -> None:
+    """All of memory in a row: of one `glyph`, or where that is None each part of its own."""
     cells = bar([part.percent for part in parts], width=width)
     for part, length in zip(parts, cells, strict=True):
-        x = canvas.put(x, y, glyph * length, part.ink)
+        x = canvas.put(x, y, (glyph or part.glyph) * length, part.ink)
 
 
 def draw_list(canvas: Canvas, x: int, y: int, parts: tuple[Part, ...], *, width: int) -> int:

@@ -154,7 +154,7 @@ def _track(canvas: Canvas, scene: Scene, x: int, width: int) -> None:
 
 
 def _marked(at: int, marked: dict[int, str]) -> tuple[str, Ink]:
-    """A mark, or in a crowd of its kind a plain stretch in its colour."""
+    """A mark, or in a crowd of its kind a double line in its colour."""
     glyph, ink = MARKS[marked[at]]
     alike = sum(marked.get(cell) == marked[at] for cell in range(at - _NEAR, at + _NEAR + 1))
-    return ("━" if alike >= _CROWD else glyph), ink
+    return ("═" if alike >= _CROWD else glyph), ink

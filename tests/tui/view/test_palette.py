@@ -8,59 +8,9 @@ import pytest
 
 from kvtui.tui.view.ink import HUES, LANES, hue_of
 from kvtui.tui.view.palette import PALETTES, THEMES, Palette, palette_name, rgb
+from tests.tui.view.vision import VISION, distance, linear
 
-Triple = tuple[float, float, float]
-
-# Machado, Oliveira and Fernandes 2009, severity 1.0, in linear RGB.
-VISION = {
-    "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
-    "protan": (
-        (0.152286, 1.052583, -0.204868),
-        (0.114503, 0.786281, 0.099216),
-        (-0.003882, -0.048116, 1.051998),
-    ),
-    "deutan": (
-        (0.367322, 0.860646, -0.227968),
-        (0.280085, 0.672501, 0.047413),
-        (-0.011820, 0.042940, 0.968881),
-    ),
-    "tritan": (
-        (1.255528, -0.076749, -0.178779),
-        (-0.078411, 0.930809, 0.147602),
-        (0.004733, 0.691367, 0.303900),
-    ),
-}
 COLOURED = [PALETTES[name] for name in THEMES]
-
-
-def linear(number: int) -> Triple:
-    return tuple(
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in rgb(number))
-    )  # type: ignore[return-value]
-
-
-def seen(colour: Triple, kind: str) -> Triple:
-    return tuple(
-        min(1.0, max(0.0, sum(a * b for a, b in zip(row, colour, strict=True)))) for row in VISION[kind]
-    )  # type: ignore[return-value]
-
-
-def oklab(colour: Triple) -> Triple:
-    """Ottosson 2020."""
-    r, g, b = colour
-    long = (0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b) ** (1 / 3)
-    middle = (0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b) ** (1 / 3)
-    short = (0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b) ** (1 / 3)
-    return (
-        0.2104542553 * long + 0.7936177850 * middle - 0.0040720468 * short,
-        1.9779984951 * long - 2.4285922050 * middle + 0.4505937099 * short,
-        0.0259040371 * long + 0.7827717662 * middle - 0.8086757660 * short,
-    )
-
-
-def distance(first: int, second: int, kind: str) -> float:
-    a, b = (oklab(seen(linear(number), kind)) for number in (first, second))
-    return 100 * sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) ** 0.5
 
 
 def contrast(first: int, second: int) -> float:

@@ -45,7 +45,7 @@ def test_the_worst_of_several_is_seen_and_a_crowd_becomes_a_stretch() -> None:
     assert "╳" in text(marks=both, end_s=None)
     crowd = tuple(Mark(30.0 + 2.3 * at, "preempted") for at in range(6))
     line = timeline_line(scene(marks=crowd, end_s=None), width=60, margin=1)
-    assert "━" * 4 in next(run for run, ink in line if ink == WARN)
+    assert "═" * 4 in next(run for run, ink in line if ink == WARN)
 
 
 def test_rejections_are_counted_beside_preemptions() -> None:
