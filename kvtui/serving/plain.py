@@ -164,7 +164,10 @@ class PlainRounds:
         request.computed = stored
         request.phase = Phase.FINISHED
         scheduler.blocked = False
-        self._engine.results.finish_one(request, self._engine.now_ps)
+        engine = self._engine
+        engine.results.finish_one(request, engine.now_ps)
+        if engine._loop is not None:
+            engine._ended(request.number, engine.now_ps)
 
     def _admit(self, n: int) -> bool:
         """A full step: everybody decodes, and who waits comes in as far as there is room."""
@@ -275,7 +278,6 @@ def plain_rounds(engine: Engine) -> PlainRounds | None:
         and manager.log is None
         and engine.observer is None
         and engine.clock is None
-        and engine._loop is None
         and not engine._aborts
         and rules.policy == "fcfs"
         and not rules.long_prefill_token_threshold

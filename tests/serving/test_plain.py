@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -39,7 +40,8 @@ def plain(seed: int) -> Engine:
     )
     blocks = rng.choice([8, 40, 200, 3000]) + 1200 // size * rng.choice([0, 1])
     manager = PagedMemoryManager(blocks * size, size, prefix_cache=rng.random() < 0.7)
-    return Engine(workload(asks, shared=shared, unit=size), rules, manager, Price())
+    load = replace(workload(asks, shared=shared, unit=size), clients=rng.choice([0, 0, 1, 7]))
+    return Engine(load, rules, manager, Price())
 
 
 def at_once(engine: Engine) -> Engine:
