@@ -149,8 +149,9 @@ def _cost(experiment: Experiment, counters: Counters) -> dict[str, Any] | None:
 def _expected_error(experiment: Experiment, lane: Lane) -> dict[str, Any]:
     """How far off predicted times were where others had measured; null where nobody has."""
     told: dict[str, Any] = {}
+    drafting = experiment.spec_method is not None
     for key, quantity in (("tpot_s", "each token"), ("ttft_s", "first token")):
-        error = expected_error(experiment.engine, experiment.model, quantity)
+        error = expected_error(experiment.engine, experiment.model, quantity, drafting=drafting)
         told[key] = None if error is None or lane.spec.measured else error.report()
     return told
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kvtui.comparison.drafters import assumed_of_drafter
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec, named
 from kvtui.comparison.layers import assumed_of_states, layers_of, longest, slot_bytes, state_bytes, with_room
@@ -12,7 +13,7 @@ from kvtui.errors import ConfigError
 from kvtui.frames.frame import LaneInfo
 from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
-from kvtui.hardware.kvtypes import element_bytes, token_bytes
+from kvtui.hardware.kvtypes import token_bytes
 from kvtui.hardware.sizing import (
     BatchLimits,
     batch_limits,
@@ -28,7 +29,7 @@ from kvtui.serving.measured import Backend, StepTimes
 from kvtui.serving.rules import DRAFTING, NEWEST, Rules, release
 from kvtui.timing.coefficients import DEFAULT_ENGINE
 from kvtui.timing.coefficients import engine as engine_profile
-from kvtui.timing.roofline import RooflineCost
+from kvtui.timing.drafting import step_cost
 from kvtui.traces.workload import Workload
 from kvtui.units import DAY_S, LONGEST_S, picoseconds
 
@@ -256,13 +257,12 @@ class Experiment:
             said.append(f"blocks of {size:,} tokens: vLLM takes so large ones that one holds a state")
         beside = max(map(self._state_slots, self.lanes))
         said += assumed_of_states(self.model, self.lanes, tp=self.tp, beside=beside)
-        if self._drafts is not None:
-            said.append(f"{self._drafts.label} drafts: its K and V lie in the same blocks")
-        if self.drafter_left_out:
-            said.append(
-                f"memory of the drafter ({self.spec_method}: its weights, K and V of its layers) is not "
-                "counted: there are fewer blocks than this"
-            )
+        said += assumed_of_drafter(
+            self.spec_method,
+            self._drafts,
+            tokens=self.num_speculative_tokens,
+            memory_left_out=self.drafter_left_out,
+        )
         return tuple(said)
 
     @property
@@ -297,12 +297,12 @@ class Experiment:
             self.rules,
             self.pool_slots(spec),
             self._slot_bytes(spec),
-            RooflineCost.of(
-                self.model,
-                self.gpu,
+            step_cost(
+                *(self.model, self.gpu, spec.kv_dtype),
                 tp=self.tp,
-                kv_dtype_bytes=element_bytes(self.model, spec.kv_dtype, tp=self.tp),
                 engine=engine_profile(self.engine),
+                drafter=self._drafts,
+                passes=self.num_speculative_tokens,
             ),
             until_ps=picoseconds(self._end_s),
             layers=self._layers(spec),

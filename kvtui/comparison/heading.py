@@ -55,5 +55,6 @@ def heading_of(experiment: Experiment) -> Heading:
 
 def _error(experiment: Experiment, quantity: str) -> str:
     """Nothing where some times are measured, as it is not theirs."""
-    error = expected_error(experiment.engine, experiment.model, quantity)
+    drafting = experiment.spec_method is not None
+    error = expected_error(experiment.engine, experiment.model, quantity, drafting=drafting)
     return "" if error is None or any(spec.measured for spec in experiment.lanes) else error.text

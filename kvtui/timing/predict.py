@@ -36,10 +36,13 @@ class ExpectedError:
         return asdict(self)
 
 
-def expected_error(engine: str, model: ModelSpec, quantity: str) -> ExpectedError | None:
-    """For a time "each token" or "first token"; None where nobody measured, or for a profile of one's own."""
+def expected_error(
+    engine: str, model: ModelSpec, quantity: str, *, drafting: bool = False
+) -> ExpectedError | None:
+    """For a time "each token" or "first token"; None where nobody measured, as with drafts, or for a profile
+    of one's own."""
     assert quantity in QUANTITIES
-    if engine not in engines():
+    if drafting or engine not in engines():
         return None
     kind = " (experts)" if model.moe else ""
     rows = [row for row in residuals() if row["family"] == f"{engine} {quantity}{kind}"]

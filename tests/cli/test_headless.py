@@ -169,7 +169,9 @@ def test_drafts_without_a_method_are_those_of_a_draft_model() -> None:
     drafted = report("burst", "--lane", "paged", "--limit", "40", "--spec-tokens", "2")
     asked = {"method": "draft_model", "tokens": 2, "acceptance": [0.7], "pool_is_upper_bound": True}
     assert drafted["config"]["speculation"] == asked
-    assert "memory of the drafter (draft_model" in drafted["config"]["assumed"][-1]
+    time, memory = drafted["config"]["assumed"][-2:]
+    assert "time of the drafter (draft_model) is not counted" in time
+    assert "memory of the drafter (draft_model" in memory
     counted = drafted["lanes"][0]["speculation"]
     accepted, wasted = counted["num_accepted_tokens"], counted["num_wasted_tokens"]
     assert accepted + wasted == counted["num_draft_tokens"]
@@ -180,7 +182,7 @@ def test_drafts_without_a_method_are_those_of_a_draft_model() -> None:
 def test_a_pool_that_no_drafter_shares_is_no_upper_bound(known: tuple[str, ...]) -> None:
     config = report("burst", "--lane", "paged", "--limit", "5", *known)["config"]
     assert config["speculation"]["pool_is_upper_bound"] is False
-    assert not any("drafter" in text for text in config["assumed"])
+    assert not any("memory of the drafter" in text for text in config["assumed"])
 
 
 def test_a_drafter_that_is_named_has_its_memory_taken_off() -> None:
@@ -189,7 +191,11 @@ def test_a_drafter_that_is_named_has_its_memory_taken_off() -> None:
     known = report(*asked, "--spec-tokens", "2", "--spec-model", "llama-3.2-1b")
     assert known["config"]["speculation"]["pool_is_upper_bound"] is False
     assert known["config"]["speculation"]["method"] == "draft_model"
-    assert "drafts: its K and V lie in the same blocks" in known["config"]["assumed"][-1]
+    shared, timed = known["config"]["assumed"][-2:]
+    assert "drafts: its K and V lie in the same blocks" in shared
+    assert "2 passes of it a step" in timed
+    assert known["lanes"][0]["latency"]["tpot_s"]["mean"] > unknown["lanes"][0]["latency"]["tpot_s"]["mean"]
+    assert known["lanes"][0]["expected_error"] == {"tpot_s": None, "ttft_s": None}
     told = kvtui("capacity", "--gpu", "h100-sxm", "--spec-model", "llama-3.2-1b", "--json").stdout
     assert known["lanes"][0]["kv"]["blocks"] == json.loads(told)["pool"]["usable_blocks"]
     assert known["lanes"][0]["kv"]["blocks"] < unknown["lanes"][0]["kv"]["blocks"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kvtui.hardware.catalogue import gpu, gpus, model, models
 from kvtui.serving.cost import CostModel
 from kvtui.timing.coefficients import engine, forms
+from kvtui.timing.drafting import step_cost
 from kvtui.timing.kernels import UNMEASURED, expert_kernel, expert_layer, kv_rate
 from kvtui.timing.roofline import LinearCost, RooflineCost
 
@@ -20,6 +21,13 @@ COSTS: tuple[CostModel, ...] = (
     RooflineCost.of(model("llama-3.1-8b"), gpu("a10g")),
     RooflineCost.of(model("gemma-3-27b"), gpu("h100-sxm")),  # windows
     RooflineCost.of(model("mixtral-8x7b"), gpu("a100-80"), tp=2),  # experts, all-reduce
+    step_cost(
+        *(model("llama-3.1-8b"), gpu("h100-sxm"), "auto"),
+        tp=1,
+        engine=engine("vllm"),
+        drafter=model("llama-3.2-1b"),
+        passes=3,
+    ),
 )
 costs = st.sampled_from(COSTS)
 counts = st.integers(0, 300)
@@ -121,3 +129,17 @@ def test_sums_over_a_slow_link_take_most_of_a_prompt() -> None:
     llama = model("llama-3.1-8b")
     fast, slow = (RooflineCost.of(llama, gpu(id), tp=2).link[3] for id in ("a100-80", "a100-80-pcie"))
     assert slow > 5 * fast
+
+
+def test_passes_of_a_drafter_are_steps_of_its_own_without_the_host() -> None:
+    big, small, card, profile = model("llama-3.1-70b"), model("llama-3.2-1b"), gpu("h200"), engine("vllm")
+    target = step_cost(big, card, "auto", tp=1, engine=profile)
+    one, four = (step_cost(big, card, "auto", tp=1, engine=profile, drafter=small, passes=n) for n in (1, 4))
+    alone = step_cost(small, card, "auto", tp=1, engine=profile)
+    host = profile.base_us + 8 * profile.sequence_us
+    plain, drafted = target.step(8, 8000, 0, 0), one.step(8, 8000, 0, 0)
+    assert drafted - plain == pytest.approx(alone.step(8, 8000, 0, 0) - host * 1e6, rel=1e-6)
+    further = four.step(8, 8000, 0, 0) - drafted
+    assert 3 * (drafted - plain) <= further <= 3.01 * (drafted - plain), "the context grows in between"
+    prompts = one.step(0, 0, 8192, 8192 * 4096) - target.step(0, 0, 8192, 8192 * 4096)
+    assert prompts > 4 * (drafted - plain), "it stores K and V of prompts, too"
