@@ -86,7 +86,7 @@ class Device:
 
         if self.on_cpu:
             return torch.float32
-        if self.kind == "cuda" and not torch.cuda.is_bf16_supported():
+        if self.kind == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
             return torch.float16
         return torch.bfloat16
 
@@ -179,7 +179,9 @@ def _available() -> int:
 
 
 def _out_of_memory(error: RuntimeError) -> bool:
-    return type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
+    words = str(error)
+    said = "can't allocate memory" in words or "out of memory" in words
+    return said or type(error).__name__ == "OutOfMemoryError"
 
 
 def _sentence(words: str) -> str:

@@ -156,7 +156,7 @@ def suits(lane: TorchLane) -> bool:
 
 def probed(lane: TorchLane) -> Iterator[tuple[str, Attention | str]]:
     """Every kernel by name: ready to use, or why it is not taken. Tried one after the other, as asked for."""
-    default = lane.attention
+    default, before = lane.attention, _implementation()
     wanted = _outcome(lane, default)
     for make in KERNELS:
         try:
@@ -168,6 +168,8 @@ def probed(lane: TorchLane) -> Iterator[tuple[str, Attention | str]]:
             verdict = kernel if apart <= AGREES else f"differs by {apart:.2g}"
         finally:
             lane.attention = default
+        if isinstance(verdict, str) and _implementation() != before:
+            _restore()  # what was switched to for this kernel alone
         yield str(getattr(make, "name", make)), verdict
 
 
@@ -200,9 +202,23 @@ def _switch_on_newer() -> None:
     """Let torch use a FlashAttention that can read through tables, where such a package is installed."""
     from torch.nn import attention
 
-    for name in FLASH:
+    for name in FLASH if _implementation() is None else ():
         try:
             attention.activate_flash_attention_impl(name)
         except Exception:  # not installed, or not for this device; the default stays
             continue
         return
+
+
+def _implementation() -> str | None:
+    """The FlashAttention that torch was switched to; None = its own."""
+    from torch.nn import attention
+
+    current = getattr(attention, "current_flash_attention_impl", None)
+    return None if current is None else current()
+
+
+def _restore() -> None:
+    from torch.nn import attention
+
+    attention.restore_flash_attention_impl()

@@ -98,6 +98,9 @@ def finish(experiment: Experiment) -> None:
     if backend.table is not None:
         rows = backend.table.write()
         click.echo(f"kvtui: {rows:,} step times written to {backend.table.path}", err=True)
+        if not backend.table.whole:
+            words = f"--gemm --kv-layers {backend.model.layers}"
+            click.echo(f"       of attention; kvtui steptime --fit needs whole steps: {words}", err=True)
 
 
 def outcome(lanes: Sequence[Lane]) -> int:

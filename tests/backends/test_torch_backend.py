@@ -144,6 +144,7 @@ def breaking(monkeypatch: pytest.MonkeyPatch, error: Exception, *, after: int) -
 FAILURES = [
     (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), "no memory left"),
     (RuntimeError("CUDA error: unspecified launch failure\nCompile with ..."), "failed: CUDA error"),
+    (RuntimeError("CUDA error: out of memory"), "no memory left"),
     (RuntimeError("[enforce fail at alloc_cpu.cpp] can't allocate memory: you tried"), "no memory left"),
 ]
 

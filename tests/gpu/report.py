@@ -16,30 +16,39 @@ from typing import Any
 import numpy as np
 
 from kvtui.backends.batch import Batch
-from kvtui.backends.ghost import contents_of
+from kvtui.backends.ghost import Contents, Stories, contents_of
 from kvtui.backends.torch_backend import Settings, TorchBackend
 from kvtui.backends.torch_clock import Stopwatch
 from kvtui.backends.torch_device import Device
 from kvtui.backends.torch_kernels import probed
 from kvtui.backends.torch_lane import TorchLane
 from kvtui.backends.torch_pool import Shape
-from kvtui.backends.torch_verify import TOLERANCE
 from kvtui.cli.demo import at_once
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.decisions.recorded import prepare
 from kvtui.hardware import catalogue
+from kvtui.memory.forks import ForkingMemoryManager
+from kvtui.memory.grouped import GroupedMemoryManager
+from kvtui.memory.ops import Op, OpKind
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.serving.engine import Engine
 from kvtui.serving.plan import Plan
+from kvtui.serving.request import Request
 from kvtui.traces import load
 from kvtui.traces.synthetic import path_of
 from tests.serving.worlds import world
+from tests.sharing.worlds import world as sharing_world
+from tests.vllm.more_worlds import more_world
 
 MIB = 1 << 20
 SMALL = Shape(heads=4, kv_heads=2, key_dim=64, value_dim=64)
 LARGE = Shape(heads=32, kv_heads=8, key_dim=128, value_dim=128)  # Llama-3.1-8B
 WORLDS = (0, 1, 23, 27, 34)
+SHARING_WORLDS = (8, 11)  # forks, beams, swaps
+WINDOW_WORLDS = (5, 9)
+KV_TYPES = ("fp8", "fp8_per_token_head", "int8_per_token_head")
+SWAPPED = 256  # blocks
 SHAPES = ((1, 1024), (8, 1024), (32, 1024), (128, 1024), (8, 8192), (32, 4096))  # requests, context
 REPEATS = 20
 
@@ -89,37 +98,105 @@ class AsModelled:
         return engine.cost.step(plan.decodes, plan.decode_context, plan.prefill_tokens, plan.prefill_pairs)
 
 
+class Tally:
+    """What verifiers of several runs say."""
+
+    def __init__(self) -> None:
+        self.checked = self.failed = 0
+        self.difference = self.tolerance = 0.0
+        self.first: str | None = None
+
+    def run(
+        self, device: Device, engine: Engine, truth: Callable[[Request], Contents], **options: Any
+    ) -> TorchLane:
+        """Carry a whole run out, everything verified."""
+        engine.observer = None
+        longest = engine.rules.max_model_len
+        shape = options.pop("shape", SMALL)
+        lane = TorchLane(engine.manager, device, shape, truth, longest=longest, verify=1, **options)
+        engine.clock = AsModelled(lane)
+        engine.run()
+        assert lane.verifier is not None
+        self.checked += lane.verifier.checked
+        self.failed += lane.verifier.failed
+        self.difference = max(self.difference, lane.verifier.difference)
+        self.tolerance, self.first = lane.verifier.tolerance, self.first or lane.verifier.first
+        return lane
+
+    def lines(self, what: str) -> Iterator[str]:
+        words = f"{self.checked:,} requests, {self.failed} wrong {self.first or ''}"
+        yield check(not self.failed and self.checked > 20, f"{what}: {words}")
+        yield f"largest difference {self.difference:.2g} (tolerance {self.tolerance:g})"
+
+
+def by_keys(engine: Engine) -> Callable[[Request], Contents]:
+    size = engine.manager.block_size
+    return lambda request: contents_of(request, size)
+
+
+def recorded(seed: int, kind: str = "") -> Engine:
+    config, lines = more_world(seed, kind) if kind else world(seed)
+    return prepare(config | {"max_steps": 200}, lines)[0]
+
+
 def verification(device: Device) -> Iterator[str]:
     """Random worlds with shared prefixes, chunks and preemption, every request of every step."""
     for shape in (SMALL, LARGE):
-        checked = failed = preempted = 0
-        difference, first = 0.0, None
+        tally, preempted = Tally(), 0
         for seed in WORLDS:
-            config, lines = world(seed)
-            engine, _ = prepare(config | {"max_steps": 200}, lines)
-            engine.observer = None
-            size = engine.manager.block_size
-            longest = engine.rules.max_model_len
-            lane = TorchLane(
-                engine.manager,
-                device,
-                shape,
-                lambda r, s=size: contents_of(r, s),
-                layers=2,
-                longest=longest,
-                verify=1,
-            )
-            engine.clock = AsModelled(lane)
-            engine.run()
-            assert lane.verifier is not None
-            checked += lane.verifier.checked
-            failed += lane.verifier.failed
+            engine = recorded(seed)
+            tally.run(device, engine, by_keys(engine), shape=shape, layers=2)
             preempted += engine.scheduler.preemptions
-            difference, first = max(difference, lane.verifier.difference), first or lane.verifier.first
-        tolerance = TOLERANCE[str(device.dtype).removeprefix("torch.")]
-        words = f"{checked:,} requests, {preempted} preemptions, {failed} wrong {first or ''}"
-        yield check(not failed and checked > 100, f"{shape.heads}/{shape.kv_heads} heads: {words}")
-        yield f"largest difference {difference:.2g} (tolerance {tolerance:g})"
+        yield from tally.lines(f"{shape.heads}/{shape.kv_heads} heads, {preempted} preemptions")
+
+
+def sharing(device: Device) -> Iterator[str]:
+    """Forks, copies before a write and beams; what is swapped goes to pinned memory and comes back."""
+    tally, copies, swapped = Tally(), 0, 0
+    for seed in SHARING_WORLDS:
+        engine = sharing_world(seed)
+        manager = engine.manager
+        assert isinstance(manager, ForkingMemoryManager)
+        tally.run(device, engine, Stories(manager.block_size))
+        copies, swapped = copies + manager.copies, swapped + manager.swapped_in
+    yield from tally.lines(f"{copies} copies, {swapped} blocks swapped out and in again")
+    yield from _swap_rate(device)
+
+
+def _swap_rate(device: Device) -> Iterator[str]:
+    """How fast blocks of 16 tokens move, each by itself."""
+    manager = PagedMemoryManager(16 * SWAPPED, 16)
+    pool = TorchLane(manager, device, LARGE, _nobody, layers=1, longest=16).pool
+    outs = [Op(OpKind.OUT, 0, (n, n)) for n in range(1, SWAPPED + 1)]
+    ins = [Op(OpKind.IN, 0, (n, n)) for n in range(1, SWAPPED + 1)]
+    pool.prepare(outs)
+    for name, ops in (("first out", outs), ("out", outs), ("in", ins)):
+        watch = Stopwatch(device)
+        pool.replay(ops, base=0, watch=watch)
+        seconds = watch.parts()["swap"]
+        rate = SWAPPED * 16 * LARGE.elements * device.dtype.itemsize / seconds / 1e9
+        yield f"{SWAPPED} blocks {name}: {seconds * 1e6 / SWAPPED:.1f} us a block, {rate:.1f} GB/s"
+
+
+def windows(device: Device) -> Iterator[str]:
+    """Layers that look back differently far, a table for each group of them."""
+    tally = Tally()
+    for seed in WINDOW_WORLDS:
+        engine = recorded(seed, "window")
+        assert isinstance(engine.manager, GroupedMemoryManager)
+        reach = [group.window for group in engine.manager.groups]
+        tally.run(device, engine, by_keys(engine), windows=reach)
+    yield from tally.lines("groups of layers")
+
+
+def kv_types(device: Device) -> Iterator[str]:
+    """K/V in 8 bits."""
+    for name in KV_TYPES:
+        tally = Tally()
+        for seed in WORLDS[:3]:
+            engine = recorded(seed)
+            tally.run(device, engine, by_keys(engine), kv_dtype=name)
+        yield from tally.lines(name)
 
 
 def kernels(device: Device) -> Iterator[str]:
@@ -204,7 +281,7 @@ def _memory(said: dict[str, Any]) -> Iterator[str]:
     parts = ((name, memory[f"{name}_bytes"]) for name in ("pool", "reserved", "others", "free"))
     yield "memory: " + ", ".join(f"{n} {'–' if b is None else f'{b / MIB:,.0f} MiB'}" for n, b in parts)
     if memory["reserved_bytes"] is not None:
-        yield check(memory["free_bytes"] > 0, "the pools are part of what torch reserved")
+        yield check(memory["reserved_bytes"] > 0, "torch reserved the pools and more")
     energy = said["energy_j_per_token"]
     yield f"energy: {'–' if energy is None else f'{energy:.3g} J a token, whole device'}"
 
@@ -229,6 +306,9 @@ def main() -> int:
         ("Device", lambda: hardware(device)),
         ("Driver", lambda: driver(device)),
         ("What is read is right", lambda: verification(device)),
+        ("Forks, copies, swaps", lambda: sharing(device)),
+        ("Windows", lambda: windows(device)),
+        ("K/V in 8 bits", lambda: kv_types(device)),
         ("Kernels that read through block tables", lambda: kernels(device)),
         ("Decode attention, one layer, 32 query and 8 K/V heads of 128", lambda: timings(device)),
         ("Contiguous and paged at equal bytes", lambda: lanes(device, options.requests)),
