@@ -15,7 +15,7 @@ from kvtui.hardware.hfconfig import files_of, model_of
 _DECORATION = re.compile(
     r"-(hf|instruct|chat|it|fp8|fp4|nvfp4|bf16|fp16|awq|gptq|w4a16|v[\d.]+|\d{4})(?=-|$)"
 )
-_MAKERS = {"nvidia", "amd", "intel", "gpu", "instinct", "geforce"}
+_MAKERS = {"nvidia", "amd", "intel", "gpu", "instinct", "geforce", "tesla"}
 
 
 def model_named(name: str) -> ModelSpec:

@@ -191,12 +191,22 @@ class Predictor:
             return "linear layers", self._layer(row, model, gpu, tp)
         if scope == "kernel":
             return "attention kernels", self._kernel(row, model, gpu, tp)
-        name = engine_of(row.text("engine"))
+        name = self._engine(row.text("engine"))
         if scope == "step":
             return f"{name} {_phase(row)}", self._step(row, model, gpu, tp, name)
         if scope == "serving_closed_loop":
             return self._served(row, model, gpu, tp, name)
         raise LeftOut(f'unknown scope "{scope}"')
+
+    def _engine(self, text: str) -> str:
+        """The engine by which families are told apart. One that is not known has no profile of its own, and
+        needs none where all rows are predicted by the same."""
+        try:
+            return engine_of(text)
+        except LeftOut:
+            if self._profile is None:
+                raise
+            return text.partition(" ")[0]
 
     def _allreduce(self, row: Row, gpu: GpuSpec, tp: int) -> float:
         found = re.search(r"([\d,]+) bytes", row.text("op"))

@@ -1,0 +1,131 @@
+"""A CPU dressed as an NVIDIA GPU: lines that only a GPU goes through are gone through, with tensors on the
+CPU. What a real one does differently is for tests/gpu."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kvtui.backends.ghost import Stories
+from tests.backends.runs import LANES, experiment
+from tests.backends.tensors import on_tensors, torch
+from tests.backends.test_device import driver
+from tests.sharing.worlds import world
+
+pytestmark = pytest.mark.torch
+
+GIB = 1 << 30
+
+
+class Event:
+    """As torch's, of a device that has no queue."""
+
+    def __init__(self, *, enable_timing: bool) -> None:
+        assert enable_timing
+
+    def record(self) -> None:
+        self.at = time.perf_counter()
+
+    def elapsed_time(self, other: Event) -> float:
+        return 1000 * (other.at - self.at)
+
+
+class Pinned:
+    """Counts what was asked for as pinned memory."""
+
+    def __init__(self) -> None:
+        self.tensors = 0
+        self._empty = torch.empty
+
+    def empty(self, *size: Any, pin_memory: bool = False, **options: Any) -> Any:
+        self.tensors += pin_memory
+        return self._empty(*size, **options)
+
+    def pin_memory(self, tensor: Any) -> Any:
+        self.tensors += 1
+        return tensor.clone()
+
+
+@pytest.fixture
+def pinned(monkeypatch: pytest.MonkeyPatch) -> Pinned:
+    from kvtui.backends.torch_device import Device
+
+    answers = {
+        "Event": Event,
+        "set_device": lambda device: None,
+        "synchronize": lambda: None,
+        "empty_cache": lambda: None,
+        "mem_get_info": lambda device: (3 * GIB, 80 * GIB),
+        "memory_reserved": lambda device: 2 * GIB,
+        "get_device_name": lambda device: "NVIDIA Dressed",
+        "is_bf16_supported": lambda including_emulation: not including_emulation,
+        "get_device_properties": lambda device: SimpleNamespace(uuid="1-2"),
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(torch.cuda, name, answer)
+    monkeypatch.setattr(Device, "kind", property(lambda self: "cuda"))
+    driver(monkeypatch)
+    memory = Pinned()
+    monkeypatch.setattr(torch, "empty", memory.empty)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: memory.pin_memory(tensor))
+    return memory
+
+
+def test_blocks_go_to_pinned_memory_and_come_back(pinned: Pinned) -> None:
+    engine = world(11)
+    lane = on_tensors(engine, truth=Stories(engine.manager.block_size), layers=1, verify=9)
+    pinned.tensors = 0
+    engine.run()
+    assert lane.pool.host.bytes > 0
+    assert pinned.tensors > engine.scheduler.step
+    assert lane.pool.k.dtype == torch.bfloat16
+    assert lane.verifier.checked > 50
+    assert lane.verifier.failed == 0
+    assert min(lane.parts.values()) > 0
+    assert set(lane.parts) >= {"swap", "copy", "attention"}
+
+
+def test_a_whole_run_with_what_the_driver_says(pinned: Pinned) -> None:
+    """A quarter of what is free is taken at most, and the four parts of the memory are all of it."""
+    from kvtui.backends.torch_backend import GPU_LAYERS, Settings, TorchBackend
+
+    tried = experiment(*LANES, requests=3)
+    backend = TorchBackend(tried.model, Settings(device="cpu", verify=8))
+    assert backend.device.allowance() == 3 * GIB // 4
+    for lane in backend.fit(tried, asked=True).build(watched=False):
+        lane.run()
+        said = lane.times.report()
+        assert said["device_name"] == "NVIDIA Dressed"
+        assert said["kv_layers"] == GPU_LAYERS
+        assert said["verify"]["failed"] == 0
+        assert said["driver"]["power_w"] == 312.5
+        memory = said["memory"]
+        parts = (memory[f"{name}_bytes"] for name in ("pool", "reserved", "others", "free"))
+        assert sum(parts) == said["driver"]["total_bytes"]
+
+
+def test_a_kernel_that_is_not_taken_leaves_torch_as_it_was(
+    pinned: Pinned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which FlashAttention torch uses is decided for all that calls it."""
+    from torch.nn import attention
+
+    from kvtui.backends.torch_kernels import Varlen, probed
+
+    active: list[str] = []
+    monkeypatch.setattr(
+        attention, "activate_flash_attention_impl", lambda name: active.append(name), raising=False
+    )
+    monkeypatch.setattr(
+        attention, "current_flash_attention_impl", lambda: active[-1] if active else None, raising=False
+    )
+    monkeypatch.setattr(attention, "restore_flash_attention_impl", active.clear, raising=False)
+    engine = world(11)
+    verdicts = dict(probed(on_tensors(engine)))
+    if "varlen" in verdicts[Varlen.name].lower():
+        pytest.skip("this torch has no varlen_attn")
+    assert not active
+    assert isinstance(verdicts[Varlen.name], str)
