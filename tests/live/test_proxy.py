@@ -379,6 +379,20 @@ async def answer(reader: asyncio.StreamReader) -> bytes:
     return await reader.readexactly(int(length[1]))
 
 
+@pytest.mark.parametrize("prompt", [b'"\xff"', b"[1, 1e999, 99999999999999999999]", b"[" * 900 + b"]" * 900])
+async def test_a_prompt_that_cannot_be_read_stops_nothing(tmp_path: Path, prompt: bytes) -> None:
+    async with scripted(echo, tmp_path) as (reader, writer, _):
+        for body in (b'{"prompt": %b}' % prompt, b'{"prompt": "%b"}' % (b"x" * 64)):
+            writer.write(b"POST /v1/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+            assert await answer(reader) == b"/base/v1/completions " + body
+        for _ in range(500):
+            rows = [line for line in (tmp_path / "t.jsonl").read_text().splitlines() if "at_ms" in line]
+            if len(rows) == 2:
+                break
+            await asyncio.sleep(0.01)
+    assert len(rows) == 2
+
+
 async def test_requests_that_do_not_wait_for_each_other_are_answered_in_order(tmp_path: Path) -> None:
     async with scripted(echo, tmp_path) as (reader, writer, _):
         paths = [b"/1", b"/2-close", b"/3", b"/4"]

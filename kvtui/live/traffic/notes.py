@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
@@ -20,8 +21,7 @@ _SESSION: Final = (b"x-session-id", b"session-id", b"x-conversation-id")
 _PART: Final = 32  # units of a prompt that are looked at in one go
 _TURN_S: Final = 0.0002  # of such work
 _PAUSE_S: Final = 0.001  # between two turns, in which others have the processor
-HURRY: Final = 1 << 20  # bytes of prompts that wait to be looked at, from which on there is no pause
-MANY: Final = 64  # requests, the same
+HURRY: Final = 16 << 20  # bytes of prompts that wait to be looked at, from which on there is no pause
 MOST: Final = 64 << 20  # and no more than these
 
 
@@ -74,7 +74,7 @@ class Notes:
         self._ask_usage = ask_usage
         self._work: deque[Iterator[None]] = deque()
         self._waiting = 0  # bytes of prompts
-        self._worker: asyncio.Task[None] | None = None
+        self._turn: asyncio.TimerHandle | None = None  # the next one
 
     def now(self) -> float:
         return time.monotonic() - self.start_s
@@ -97,12 +97,17 @@ class Notes:
 
     def close(self) -> None:
         """Do all that is left."""
-        if self._worker is not None:
-            self._worker.cancel()
+        if self._turn is not None:
+            self._turn.cancel()
         while self._work:
             self._step()
 
     def _read(self, note: Note, request: Request) -> Iterator[None]:
+        with suppress(ValueError, RecursionError):  # of what cannot be read nothing is noted
+            yield from self._identify(note, request)
+        self._waiting -= len(request.body)
+
+    def _identify(self, note: Note, request: Request) -> Iterator[None]:
         """Who asks, and for what."""
         fields = msgspec().json.decode(request.body)
         note.exchange.session = self._who(request.headers, fields)
@@ -112,7 +117,6 @@ class Notes:
         while part := list(islice(units, _PART)):
             note.exchange.ids += part
             yield
-        self._waiting -= len(request.body)
 
     def _add(self, note: Note) -> Iterator[None]:
         self._trace.add(note.read())
@@ -127,16 +131,16 @@ class Notes:
 
     def _later(self, work: Iterator[None]) -> None:
         self._work.append(work)
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.get_running_loop().create_task(self._do())
+        if self._turn is None:
+            self._turn = asyncio.get_running_loop().call_later(_PAUSE_S, self._do)
 
-    async def _do(self) -> None:
-        while self._work:
-            busy = self._waiting > HURRY or len(self._work) > MANY
-            await asyncio.sleep(0 if busy else _PAUSE_S)
-            until_s = self.now() + _TURN_S
-            while self._work and self.now() < until_s:
-                self._step()
+    def _do(self) -> None:
+        """A turn."""
+        until_s = self.now() + _TURN_S
+        while self._work and self.now() < until_s:
+            self._step()
+        pause_s = _PAUSE_S if self._waiting < HURRY else 0.0
+        self._turn = asyncio.get_running_loop().call_later(pause_s, self._do) if self._work else None
 
     def _step(self) -> None:
         try:
