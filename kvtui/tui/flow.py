@@ -13,6 +13,7 @@ MOST_BYTES: Final = 12_000  # of the grids in a frame
 LEAST_BYTES: Final = 2_000
 RECOVERY: Final = 1.1  # how a frame may grow after one that went through
 UNFOCUSED_S: Final = 0.5  # between two looks while another window has the focus
+LOOKS: Final = 5  # of which one is enough while nothing moves
 
 
 class Flow:
@@ -44,3 +45,19 @@ def writing(app: Any) -> bool:
     writer = getattr(getattr(app, "_driver", None), "_writer_thread", None)
     queue = getattr(writer, "_queue", None)
     return queue is not None and not queue.empty()
+
+
+class Rest:
+    """Fewer looks while nothing moves: what a key changes is painted by the key."""
+
+    def __init__(self) -> None:
+        self._left = 0
+
+    def settle(self, *, calm: bool) -> None:
+        """After a look that has shown nothing new while all stands still, or one that may show more."""
+        self._left = LOOKS if calm else 0
+
+    def skip(self) -> bool:
+        """Whether this look may be left out."""
+        self._left -= self._left > 0
+        return self._left > 0

@@ -11,7 +11,7 @@ from textual.events import Click, Resize
 
 from kvtui.comparison.experiment import Experiment
 from kvtui.tui.board import Board, place
-from kvtui.tui.flow import Flow, writing
+from kvtui.tui.flow import Flow, Rest, writing
 from kvtui.tui.inspecting import Inspecting
 from kvtui.tui.lanekeys import LaneKeys
 from kvtui.tui.lineup import MOST
@@ -63,7 +63,7 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         self._text_due = self._time_due = 0.0
         self._shown: Scene | None = None
         self._placed = self.stage.lanes  # for which there are places
-        self._flow = Flow()
+        self._flow, self._rest = Flow(), Rest()
         self._whole = True  # whether the grids show all of that scene
 
     def compose(self) -> ComposeResult:
@@ -118,6 +118,8 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         """One look at the lanes, unless it would not be seen or the terminal is still busy with the last."""
         if self.app.screen is not self or self.board.plan is None:
             return
+        if self._rest.skip():
+            return
         now = monotonic()
         if not self._flow.open(now, focused=self.app.app_focus, writing=writing(self.app)):
             return
@@ -125,9 +127,10 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         if scene.lanes != self._placed:
             self._arrange()
             return
-        if scene.same(self._shown) and not self._message[0] and self._whole:
-            return
         standing = scene.run is not Run.RUNNING
+        if scene.same(self._shown) and not self._message[0] and self._whole:
+            self._rest.settle(calm=standing)
+            return
         self._paint_grids(scene)
         if standing or now >= self._time_due:
             self._time_due = now + TIME_EVERY_S
@@ -138,6 +141,7 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
 
     def paint(self) -> None:
         """Show this very moment, all of it."""
+        self._rest.settle(calm=False)
         if self.board.plan is not None:
             scene = self.stage.scene()
             if scene.lanes != self._placed:

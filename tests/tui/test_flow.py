@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from textual import events
 
 from kvtui.tui.app import KvtuiApp
-from kvtui.tui.flow import LEAST_BYTES, MOST_BYTES, UNFOCUSED_S, Flow
+from kvtui.tui.flow import LEAST_BYTES, MOST_BYTES, UNFOCUSED_S, Flow, Rest
 from kvtui.tui.grid import BlockGrid
 from kvtui.tui.view.cells import Kind, code
 from kvtui.tui.view.palette import Look
+from kvtui.tui.view.scene import Scene
 from tests.tui.stagecraft import small
 
 CODES = np.array([code(Kind.STORED, 8, hue) for hue in range(8)], np.uint16)
@@ -35,6 +36,36 @@ def test_a_slow_link_makes_frames_smaller_and_a_good_one_larger_again() -> None:
     for at in range(40):
         flow.open(20 + at, focused=True, writing=False)
     assert flow.bytes == MOST_BYTES
+
+
+def test_one_look_in_five_is_enough_while_nothing_moves() -> None:
+    rest = Rest()
+    assert not rest.skip()
+    rest.settle(calm=True)
+    assert [rest.skip() for _ in range(6)] == [True] * 4 + [False] * 2
+    rest.settle(calm=True)
+    rest.settle(calm=False)
+    assert not rest.skip()
+
+
+async def test_a_paused_screen_hardly_looks_and_answers_keys_all_the_same() -> None:
+    app = KvtuiApp(small())
+    app.stage.player.pause()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.main.paint()
+        looks, scene = [0], app.stage.scene
+
+        def counted() -> Scene:
+            looks[0] += 1
+            return scene()
+
+        app.stage.scene = counted  # type: ignore[method-assign]
+        for _ in range(50):
+            app.main._tick()
+        assert looks[0] <= 12
+        before = app.main._shown
+        await pilot.press("right")
+        assert app.main._shown is not before
 
 
 def test_without_the_focus_it_looks_twice_a_second() -> None:

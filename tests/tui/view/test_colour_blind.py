@@ -77,7 +77,8 @@ def test_sixteen_colours(palette: Palette, table: tuple[Rgb, ...]) -> None:
     cycle = [*hues, hues[0]]
     assert min(apart(a, b) for a, b in pairwise(cycle)) > 12, "requests that come one after the other"
     ground = colour(palette, "bg", table)
-    for role in ("t1", "t2", "t3", "base", "acc", "warn", "bad", "hot", *(f"h{at}" for at in range(HUES))):
+    named = ("t1", "t2", "t3", "rule", "hole", "base", "acc", "warn", "bad", "hot")
+    for role in (*named, *(f"h{at}" for at in range(HUES))):
         assert apart(colour(palette, role, table), ground) > FAINT, f"{role} can be seen"
 
 
