@@ -1,8 +1,8 @@
 """Plain rounds: the steps that most of a run consists of, on the inner state of engine, scheduler and pool.
 
-First come, first served on block tables, nobody watching: everybody decodes, or prompts come in whole. What
-scheduler and memory decide there by all their rules is known beforehand, so a round does it with half the
-work and leaves behind what they would. Everything else is left to them.
+First come, first served on block tables, nobody watching: everybody decodes, and prompts come in that share
+nothing, one at most in parts. What scheduler and memory decide there by all their rules is known beforehand,
+so a round does it with half the work and leaves behind what they would. Everything else is left to them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PlainRounds:
     def run(self, calls: int) -> int:
         """Rounds, `calls` at most, to the end or until something else is due; returns the calls left."""
         engine, scheduler = self._engine, self._scheduler
-        if scheduler._chunking or self._manager.hot.count:
+        if self._manager.hot.count or not self._in_order():
             return calls
         if engine._stretch is not None:
             engine._end_stretch(engine._stretch)
@@ -53,16 +53,26 @@ class PlainRounds:
             if (engine.now_ps >= engine._event or not (running or waiting)) and not engine._take_in():
                 engine.done = True
                 return calls
-            if not waiting:
+            if scheduler._chunking:
+                usual = self._step()
+            elif not waiting:
                 usual = self._leap(len(running), engine._event)
             elif len(running) >= limit or (running and scheduler.blocked and scheduler._closed()):
                 usual = self._leap(len(running), engine._deadline)
             else:
-                usual = self._admit(len(running))
+                usual = self._step()
             if not usual:
                 return calls
             calls -= 1
         return calls
+
+    def _in_order(self) -> bool:
+        """Whether at most one request, the last of the batch, is in mid-prompt, for the first time."""
+        chunking = self._scheduler._chunking
+        if not chunking:
+            return True
+        last = next(reversed(self._scheduler.running.values()))
+        return chunking == [last] and not _special(last)
 
     def _leap(self, n: int, due: int) -> bool:
         """The `n` who run decode until one ends, something is due or memory is short; False where it is short
@@ -169,91 +179,116 @@ class PlainRounds:
         if engine._loop is not None:
             engine._ended(request.number, engine.now_ps)
 
-    def _admit(self, n: int) -> bool:
-        """A full step: everybody decodes, and who waits comes in as far as there is room."""
+    def _step(self) -> bool:
+        """A full step: everybody decodes, and prompts come in as far as there is room."""
         engine, scheduler, pool, meter = self._engine, self._scheduler, self._pool, self._meter
+        decodes = len(scheduler.running) - len(scheduler._chunking)
         takers = self._views[scheduler.step % self._size]
-        chosen = self._chosen(n, pool.free - len(takers))
-        if chosen is None:
+        parts = self._parts(decodes, pool.free - len(takers))
+        if parts is None:
             return False
         if takers:
             for taker, block in zip(takers, pool.take(len(takers))):  # noqa: B905
                 taker.table.append(block)
+        stored = context = scheduler._offsets + decodes * (scheduler.step + 1)
         tokens = pairs = 0
-        for request in chosen:
-            prompt = request.prompt
-            tokens += prompt
-            pairs += prompt * (prompt + 1) // 2
-            request.table = pool.take(-(-prompt // self._size))
-            scheduler.final += prompt + request.output
-        context = scheduler._offsets + n * (scheduler.step + 1)
-        dt = engine.cost.step(n, context, tokens, pairs)
-        n += len(chosen)
-        self._stand(dt, n)
+        for request, start, n in parts:
+            stored += start + n
+            tokens += n
+            pairs += n * start + n * (n + 1) // 2
+            request.table += pool.take(-(-(start + n) // self._size) - len(request.table))
+            if request.order < 0:
+                self._seat(request)
+        dt = engine.cost.step(decodes, context, tokens, pairs)
+        self._stand(dt, len(scheduler.running))
         meter.blocked += dt * scheduler.blocked
-        meter.stored += (context + tokens) * dt
-        if n > meter.peak:
-            meter.peak = n
-        if self._manager.prefix_cache:
-            scheduler.prefix.requests += len(chosen)
-            scheduler.prefix.queries += tokens
+        meter.stored += stored * dt
         engine.now_ps += dt
-        engine._tokens += n
+        engine._tokens += decodes
         engine._idle = 0
         scheduler.step += 1
-        for request in chosen:
-            self._start(request)
-        if self._heap[0][0] < scheduler.step:
+        for request, start, n in parts:
+            request.computed = start + n
+            if start + n < request.prompt:
+                engine.tally.chunks += 1
+                scheduler._chunking = [request]
+            else:
+                if start:
+                    scheduler._chunking = []
+                self._start(request)
+        if self._heap and self._heap[0][0] < scheduler.step:
             self._end_due()
         return True
 
-    def _chosen(self, n: int, free: int) -> list[Request] | None:
-        """Those who come in now, whose prompts are computed whole; None where it is not as plain as that."""
-        scheduler, size = self._scheduler, self._size
-        budget, room = scheduler.rules.token_budget - n, scheduler.rules.running_limit - n
-        if free < 0 or budget < 0:
+    def _parts(self, decodes: int, free: int) -> list[tuple[Request, int, int]] | None:
+        """Parts of prompts (request, first token, tokens) that are computed in a full step in which so many
+        decode and so many blocks are free beyond theirs; None where it is not as plain as that."""
+        scheduler, rules, size = self._scheduler, self._scheduler.rules, self._size
+        running = len(scheduler.running)
+        budget, room = rules.token_budget - decodes, rules.running_limit - running
+        parts = []
+        for request in scheduler._chunking:
+            n = min(request.prompt - request.computed, budget)
+            parts.append((request, request.computed, n))
+            free -= -(-(request.computed + n) // size) - len(request.table)
+            budget -= n
+        if free < 0 or budget < 0 or (parts and not parts[0][2]):
             return None
-        chosen: list[Request] = []
         blocked = None
         for request in scheduler.waiting.first():
             if not (room and budget):
                 break
-            prompt = request.prompt
-            if prompt > budget or request.output < 2 or _special(request):
+            if _special(request):
                 return None
-            free -= -(-prompt // size)
-            if free < (scheduler._watermark if n or chosen else 0):
+            whole = request.prompt <= budget
+            if not (whole or rules.enable_chunked_prefill):
+                return None
+            n = request.prompt if whole else budget
+            asked = request.prompt if rules.reserve_full else n
+            if free - -(-asked // size) < (scheduler._watermark if running or parts else 0):
                 blocked = request
                 break
-            chosen.append(request)
-            budget -= prompt
+            free -= -(-n // size)
+            budget -= n
             room -= 1
-        if not (n or chosen):
+            parts.append((request, 0, n))
+        if not (decodes or parts):
             return None
         scheduler.blocked, scheduler._wish = blocked is not None, None
         scheduler._tried = (blocked, 0) if blocked else None
-        return chosen
+        return parts
 
-    def _start(self, request: Request) -> None:
-        """Into the batch: the prompt is computed and the first token there."""
-        scheduler, engine = self._scheduler, self._engine
+    def _seat(self, request: Request) -> None:
+        """From the queue into the batch, in mid-prompt."""
+        scheduler, meter = self._scheduler, self._meter
         scheduler.waiting.take()
+        if self._manager.prefix_cache:
+            scheduler.prefix.requests += 1
+            scheduler.prefix.queries += request.prompt
         request.phase = Phase.RUNNING
+        request.chunking = True
         request.order = order = scheduler._orders
         scheduler._orders = order + 1
         scheduler.running[order] = request
-        request.computed = request.prompt
+        scheduler.final += request.prompt + request.output
+        if len(scheduler.running) > meter.peak:
+            meter.peak = len(scheduler.running)
+
+    def _start(self, request: Request) -> None:
+        """The prompt is computed and the first token there."""
+        scheduler, engine = self._scheduler, self._engine
         request.generated = 1
         request.decode_from(scheduler.step)
         scheduler._offsets += request.offset
         self._manager.wheel.enter(request)
         scheduler._finishes.add(request)
+        engine._tokens += 1
         engine.results.first(request, engine.now_ps)
 
 
 def _special(request: Request) -> bool:
-    """Whether the prefix cache has to be asked about it."""
-    return bool(request.preemptions or request.keys or request.skip_lookup)
+    """Whether the prefix cache has to be asked about it, or it ends with its prompt."""
+    return bool(request.output < 2 or request.preemptions or request.keys or request.skip_lookup)
 
 
 def _leading(sizes: list[int], blocks: int, first: int, rise: int) -> int:
