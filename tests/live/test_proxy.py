@@ -23,6 +23,7 @@ from kvtui.live.poll import now_s
 from kvtui.live.traffic.identity import Prefixes
 from kvtui.live.traffic.proxy import Proxy
 from kvtui.live.traffic.tracefile import TraceFile
+from kvtui.live.traffic.upstream import Upstream as There
 from kvtui.live.whatif.tail import MARGIN_S, Tail
 from kvtui.traces import load
 from tests.cli.run import complaint
@@ -408,6 +409,22 @@ async def test_a_body_in_chunks_after_a_word_of_encouragement(tmp_path: Path) ->
         assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         writer.write(b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
         assert await answer(reader) == b"/base/a abcde"
+
+
+async def test_a_server_that_hangs_up_at_once_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = There.connect
+
+    async def cut_off(upstream: There, protocol: Any) -> None:
+        await connect(upstream, protocol)
+        protocol.transport.abort()
+        await asyncio.sleep(0)  # in which the connection learns of it
+
+    monkeypatch.setattr(There, "connect", cut_off)
+    async with scripted(echo, tmp_path) as (reader, writer, _):
+        writer.write(b"GET /a HTTP/1.1\r\n\r\n")
+        assert (await asyncio.wait_for(reader.read(), 10)).startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
 
 
 async def test_what_is_no_request_is_answered_with_an_error(tmp_path: Path) -> None:

@@ -42,6 +42,10 @@ class Server(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
 
+    @property
+    def open(self) -> bool:
+        return self.transport is not None and not self.transport.is_closing()
+
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._room
 
@@ -94,9 +98,10 @@ class Client(asyncio.BufferedProtocol):
                 self._reader.encourage = False
                 self._transport.write(CONTINUE)
             return
-        if self._server is None or self._server.transport is None:
+        if self._server is None or not self._server.open:
             self._connect()
             return
+        assert self._server.transport is not None
         request, body, note = self._waiting[0]
         self._answer = Answer(request, note)
         upstream = self._passage.upstream
@@ -178,6 +183,8 @@ class Client(asyncio.BufferedProtocol):
         server = Server(self, self._passage.room)
         try:
             await self._passage.upstream.connect(server)
+            if not server.open:
+                raise ConnectionResetError
         except OSError as error:
             self._connecting = None
             if self._waiting:
