@@ -112,9 +112,15 @@ def _panel(scene: Scene, draw: _Draw, width: int, height: int, margin: int) -> t
     room = width - 2 * margin + _GAP
     lanes = max(1, min(len(scene.lanes), room // (_NARROW - 1 + _GAP)))
     column = min(_WIDE, room // lanes - _GAP)
-    for lane in range(lanes):
-        draw(_Column(canvas, scene, lane, margin + lane * (column + _GAP), column))
+    for place, lane in enumerate(_shown(scene, lanes)):
+        draw(_Column(canvas, scene, lane, margin + place * (column + _GAP), column))
     return canvas.lines()
+
+
+def _shown(scene: Scene, most: int) -> list[int]:
+    """The lanes that have room: the first ones, and the chosen one among them."""
+    lanes = list(range(most))
+    return lanes if scene.focus is None or scene.focus in lanes else [*lanes[:-1], scene.focus]
 
 
 def _waiting(column: _Column) -> None:

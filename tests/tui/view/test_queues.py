@@ -58,7 +58,9 @@ def test_both_queues_where_there_is_room() -> None:
 def test_a_narrow_panel_shows_the_lanes_that_fit() -> None:
     lines = text(waiting_lines(scene(), width=40, height=6, margin=1))
     assert "Contiguous" in lines[0]
-    assert "paged" not in lines[0]
+    assert "Paged" not in lines[0]
+    lines = text(waiting_lines(scene(focus=1), width=40, height=6, margin=1))
+    assert lines[0].endswith("Paged"), "the chosen lane among them"
 
 
 def listed(text: str, first: int = 0) -> list[str]:
