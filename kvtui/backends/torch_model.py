@@ -41,7 +41,7 @@ class Decoder:
         self._key = [weights(WIDTH, shape.kv_heads * shape.key_dim) for _ in range(layers)]
         self._value = [weights(WIDTH, shape.kv_heads * shape.value_dim) for _ in range(layers)]
         self._out = [weights(shape.heads * shape.value_dim, WIDTH) for _ in range(layers)]
-        half = torch.arange(0, shape.key_dim, 2, dtype=torch.float32) / shape.key_dim
+        half = torch.arange(0, shape.key_dim - 1, 2, dtype=torch.float32) / shape.key_dim
         self._frequencies = (ROTARY_BASE**-half).to(device.device)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
@@ -77,9 +77,11 @@ def _normed(x: torch.Tensor) -> torch.Tensor:
 
 
 def _turned(x: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-    """Rotary positions (Su et al., 2021): pairs of numbers turned by an angle that grows with the place."""
+    """Rotary positions (Su et al., 2021): pairs of numbers turned by an angle that grows with the place. One
+    that is left over stays."""
     import torch
 
     cos, sin = turn
-    a, b = x.chunk(2, -1)
-    return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
+    half = cos.shape[-1]
+    a, b, rest = x.split((half, half, x.shape[-1] - 2 * half), -1)
+    return torch.cat((a * cos - b * sin, a * sin + b * cos, rest), -1)

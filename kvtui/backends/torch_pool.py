@@ -11,7 +11,7 @@ from kvtui.backends.torch_clock import Stopwatch
 from kvtui.backends.torch_device import Device
 from kvtui.backends.torch_host import HostPool
 from kvtui.backends.torch_kvtypes import Encoded, KvType
-from kvtui.errors import BackendUnavailable
+from kvtui.errors import BackendUnavailable, ConfigError
 from kvtui.hardware.catalogue import KvGroup, ModelSpec
 from kvtui.memory.ops import Op, OpKind
 
@@ -47,6 +47,11 @@ class Shape:
             rank = group.kv_lora_rank
             return cls(heads, 1, rank + group.qk_rope_head_dim, rank, latent=True)
         kv_heads = max(1, group.kv_heads // tp)
+        if max(heads, kv_heads) % kv_heads:
+            raise ConfigError(
+                f"{heads} query heads cannot share {kv_heads} heads of K/V evenly",
+                hint="take a number of GPUs that divides the K/V heads" if tp > 1 else None,
+            )
         return cls(max(heads, kv_heads), kv_heads, group.head_dim, group.head_dim)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kvtui.backends.ghost import Stories
-from tests.backends.runs import LANES, experiment
+from tests.backends.runs import experiment
 from tests.backends.tensors import on_tensors, torch
 from tests.backends.test_device import driver
 from tests.sharing.worlds import world
@@ -92,7 +92,7 @@ def test_a_whole_run_with_what_the_driver_says(pinned: Pinned) -> None:
     """A quarter of what is free is taken at most, and the four parts of the memory are all of it."""
     from kvtui.backends.torch_backend import GPU_LAYERS, Settings, TorchBackend
 
-    tried = experiment(*LANES, requests=3)
+    tried = experiment("paged:backend=torch", requests=2)
     backend = TorchBackend(tried.model, Settings(device="cpu", verify=8))
     assert backend.device.allowance() == 3 * GIB // 4
     for lane in backend.fit(tried, asked=True).build(watched=False):

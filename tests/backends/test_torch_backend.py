@@ -116,6 +116,13 @@ def test_what_tensors_cannot_do_is_refused(lanes: list[str], settings: dict[str,
         on_cpu(experiment(*lanes), **settings)
 
 
+def test_heads_that_cannot_be_shared_are_refused() -> None:
+    tried = experiment()
+    group = replace(tried.model.kv_groups[0], kv_heads=3)
+    with pytest.raises(ConfigError, match="cannot share 3 heads"):
+        on_cpu(replace(tried, model=replace(tried.model, kv_groups=(group,))))
+
+
 def test_without_a_device_nothing_is_measured() -> None:
     with pytest.raises(ConfigError, match="asks for real tensors"):
         experiment("paged:backend=torch").build()

@@ -65,6 +65,7 @@ def test_drafts_are_read_right(asynchronous: bool) -> None:
     [
         replace(SMALL, kv_heads=4),  # MHA
         replace(SMALL, kv_heads=1),  # MQA
+        replace(SMALL, heads=9, kv_heads=3, key_dim=5, value_dim=5),  # as odd as can be
         replace(SMALL, kv_heads=1, key_dim=24, value_dim=16, latent=True),  # MLA
     ],
 )
