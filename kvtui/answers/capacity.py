@@ -11,14 +11,13 @@ from kvtui.comparison.layers import block_size_of, layers_of, slot_bytes, state_
 from kvtui.errors import ConfigError
 from kvtui.hardware import money, serverlog
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
-from kvtui.hardware.kvtypes import element_bytes, kv_type, token_bytes
+from kvtui.hardware.kvtypes import kv_type, token_bytes
 from kvtui.hardware.sizing import STATES, BatchLimits, Pool, batch_limits, default_utilization, pool
 from kvtui.memory.groups import groups_of
 from kvtui.serving.rules import NEWEST, Rules
 from kvtui.timing.coefficients import DEFAULT_ENGINE
-from kvtui.timing.coefficients import engine as profile
 from kvtui.timing.predict import expected_error
-from kvtui.timing.roofline import RooflineCost
+from kvtui.timing.stepcost import step_cost
 from kvtui.units import seconds
 
 SCHEMA = 1
@@ -200,13 +199,7 @@ def _fit(asked: Question, name: str, length: int, blocks: int, unit: Blocks) -> 
             "usd_per_million_tokens": None,
             "error": None,
         }
-    cost = RooflineCost.of(
-        asked.model,
-        asked.gpu,
-        tp=asked.tp,
-        kv_dtype_bytes=element_bytes(asked.model, asked.kv_dtype, tp=asked.tp),
-        engine=profile(asked.engine),
-    )
+    cost = step_cost(asked.model, asked.gpu, asked.kv_dtype, tp=asked.tp, engine=asked.engine)
     step = seconds(cost.step(at_once, round(at_once * length * (1 - GENERATED / 2)), 0, 0))
     error = expected_error(asked.engine, asked.model, "each token")
     usd = money.usd_per_million_tokens(

@@ -63,7 +63,8 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     default="vllm",
     show_default=True,
     metavar="NAME",
-    help="Whose step times: vllm, vllm-2023, trtllm, sglang, or a file of kvtui steptime --fit.",
+    help="Whose step times: vllm, vllm-2023, trtllm, sglang, aiconfigurator (needs the extra of that name), "
+    "or a file of kvtui steptime --fit.",
 )
 @click.option("--blocks", type=int, metavar="N", help="Pool of N blocks, whatever the GPU.")
 @click.option(

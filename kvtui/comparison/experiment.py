@@ -28,8 +28,7 @@ from kvtui.serving.engine import Engine
 from kvtui.serving.measured import Backend, StepTimes
 from kvtui.serving.rules import DRAFTING, NEWEST, Rules, release
 from kvtui.timing.coefficients import DEFAULT_ENGINE
-from kvtui.timing.coefficients import engine as engine_profile
-from kvtui.timing.drafting import step_cost
+from kvtui.timing.stepcost import step_cost
 from kvtui.traces.workload import Workload
 from kvtui.units import DAY_S, LONGEST_S, picoseconds
 
@@ -300,7 +299,7 @@ class Experiment:
             step_cost(
                 *(self.model, self.gpu, spec.kv_dtype),
                 tp=self.tp,
-                engine=engine_profile(self.engine),
+                engine=self.engine,
                 drafter=self._drafts,
                 passes=self.num_speculative_tokens,
             ),

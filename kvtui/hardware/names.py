@@ -30,6 +30,12 @@ def model_named(name: str) -> ModelSpec:
     return found or catalogue.model(name)
 
 
+def same_model(name: str, model: ModelSpec) -> bool:
+    """Whether a name on the hub is that of a model of the catalogue, of whatever weights."""
+    found = _models().get(_plain(name))
+    return found is not None and found.id == model.id
+
+
 def served_as(name: str) -> str:
     """What `vllm serve` is given for the model called `name`: its id on the Hugging Face hub, of an instruct
     model where there is one, or the folder of its `config.json`."""

@@ -71,7 +71,10 @@ def engine(name: str) -> EngineProfile:
         return known[name]
     if engine_files(name):
         return _calibration(Path(name))
-    raise ConfigError(f'unknown engine "{name}"', hint=f"{nearest(name, known)}, or a file of steptime --fit")
+    raise ConfigError(
+        f'unknown engine "{name}"',
+        hint=f"{nearest(name, known)}, aiconfigurator, or a file of steptime --fit",
+    )
 
 
 def engine_files(name: str) -> tuple[Path, ...]:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from kvtui.hardware.catalogue import GpuSpec, ModelSpec
-from kvtui.hardware.kvtypes import element_bytes
 from kvtui.serving.cost import CostModel
-from kvtui.timing.coefficients import EngineProfile
-from kvtui.timing.roofline import RooflineCost
-
-_INSIDE = 1e-6  # us: host times that a step has once, whoever computes in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +32,3 @@ class DraftingCost:
         )
         drafting = steps * first + (second - first) * (steps * (steps - 1) // 2)
         return self.target.leap(decodes, decode_context, steps) + drafting
-
-
-def step_cost(
-    model: ModelSpec,
-    gpu: GpuSpec,
-    kv_dtype: str,
-    *,
-    tp: int,
-    engine: EngineProfile,
-    drafter: ModelSpec | None = None,
-    passes: int = 0,
-) -> CostModel:
-    """Steps of a model on `tp` GPUs with K and V stored as `kv_dtype`, with so many passes of a drafter."""
-
-    def cost(model: ModelSpec, engine: EngineProfile) -> RooflineCost:
-        each = element_bytes(model, kv_dtype, tp=tp)
-        return RooflineCost.of(model, gpu, tp=tp, kv_dtype_bytes=each, engine=engine)
-
-    if drafter is None:
-        return cost(model, engine)
-    inside = replace(engine, base_us=_INSIDE, sequence_us=_INSIDE)
-    return DraftingCost(cost(model, engine), cost(drafter, inside), passes)

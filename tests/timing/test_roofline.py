@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from kvtui.hardware.catalogue import gpu, gpus, model, models
 from kvtui.serving.cost import CostModel
 from kvtui.timing.coefficients import engine, forms
-from kvtui.timing.drafting import step_cost
 from kvtui.timing.kernels import UNMEASURED, expert_kernel, expert_layer, kv_rate
 from kvtui.timing.roofline import LinearCost, RooflineCost
+from kvtui.timing.stepcost import step_cost
 
 MS = 10**9
 COSTS: tuple[CostModel, ...] = (
@@ -24,7 +24,7 @@ COSTS: tuple[CostModel, ...] = (
     step_cost(
         *(model("llama-3.1-8b"), gpu("h100-sxm"), "auto"),
         tp=1,
-        engine=engine("vllm"),
+        engine="vllm",
         drafter=model("llama-3.2-1b"),
         passes=3,
     ),
@@ -133,9 +133,9 @@ def test_sums_over_a_slow_link_take_most_of_a_prompt() -> None:
 
 def test_passes_of_a_drafter_are_steps_of_its_own_without_the_host() -> None:
     big, small, card, profile = model("llama-3.1-70b"), model("llama-3.2-1b"), gpu("h200"), engine("vllm")
-    target = step_cost(big, card, "auto", tp=1, engine=profile)
-    one, four = (step_cost(big, card, "auto", tp=1, engine=profile, drafter=small, passes=n) for n in (1, 4))
-    alone = step_cost(small, card, "auto", tp=1, engine=profile)
+    target = step_cost(big, card, "auto", tp=1, engine="vllm")
+    one, four = (step_cost(big, card, "auto", tp=1, engine="vllm", drafter=small, passes=n) for n in (1, 4))
+    alone = step_cost(small, card, "auto", tp=1, engine="vllm")
     host = profile.base_us + 8 * profile.sequence_us
     plain, drafted = target.step(8, 8000, 0, 0), one.step(8, 8000, 0, 0)
     assert drafted - plain == pytest.approx(alone.step(8, 8000, 0, 0) - host * 1e6, rel=1e-6)

@@ -1,0 +1,46 @@
+"""Which model of step times a run gets: fitted or out of measured tables, with or without a drafter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kvtui.errors import ConfigError
+from kvtui.hardware.catalogue import GpuSpec, ModelSpec
+from kvtui.hardware.kvtypes import element_bytes
+from kvtui.serving.cost import CostModel
+from kvtui.timing import aiconfigurator, coefficients
+from kvtui.timing.coefficients import EngineProfile
+from kvtui.timing.drafting import DraftingCost
+from kvtui.timing.roofline import RooflineCost
+
+_INSIDE = 1e-6  # us: host times that a step has once, whoever computes in it
+
+
+def step_cost(
+    model: ModelSpec,
+    gpu: GpuSpec,
+    kv_dtype: str,
+    *,
+    tp: int,
+    engine: str,
+    drafter: ModelSpec | None = None,
+    passes: int = 0,
+) -> CostModel:
+    """Steps of a model on `tp` GPUs with K and V stored as `kv_dtype`, with so many passes of a drafter.
+
+    `engine` is `aiconfigurator.NAME`, or what `coefficients.engine` reads. Raises ConfigError.
+    """
+    if engine == aiconfigurator.NAME:
+        if drafter is not None:
+            raise ConfigError("aiconfigurator has no times of a drafter", hint="leave --spec-model out")
+        return aiconfigurator.table(aiconfigurator.known_as(model), gpu.id, tp, kv_dtype)
+    profile = coefficients.engine(engine)
+
+    def cost(model: ModelSpec, engine: EngineProfile) -> RooflineCost:
+        each = element_bytes(model, kv_dtype, tp=tp)
+        return RooflineCost.of(model, gpu, tp=tp, kv_dtype_bytes=each, engine=engine)
+
+    if drafter is None:
+        return cost(model, profile)
+    inside = replace(profile, base_us=_INSIDE, sequence_us=_INSIDE)
+    return DraftingCost(cost(model, profile), cost(drafter, inside), passes)
