@@ -76,30 +76,32 @@ def pinned(monkeypatch: pytest.MonkeyPatch) -> Pinned:
 
 def test_blocks_go_to_pinned_memory_and_come_back(pinned: Pinned) -> None:
     engine = world(11)
-    lane = on_tensors(engine, truth=Stories(engine.manager.block_size), layers=1, verify=9)
+    lane = on_tensors(engine, truth=Stories(engine.manager.block_size), layers=1, verify=12)
     pinned.tensors = 0
     engine.run()
     assert lane.pool.host.bytes > 0
     assert pinned.tensors > engine.scheduler.step
     assert lane.pool.k.dtype == torch.bfloat16
-    assert lane.verifier.checked > 50
+    assert lane.verifier.checked > 30
     assert lane.verifier.failed == 0
     assert min(lane.parts.values()) > 0
     assert set(lane.parts) >= {"swap", "copy", "attention"}
 
 
-def test_a_whole_run_with_what_the_driver_says(pinned: Pinned) -> None:
+def test_a_whole_run_with_what_the_driver_says(pinned: Pinned, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quarter of what is free is taken at most, and the four parts of the memory are all of it."""
+    from kvtui.backends import torch_kernels
     from kvtui.backends.torch_backend import GPU_LAYERS, Settings, TorchBackend
 
+    monkeypatch.setattr(torch_kernels, "KERNELS", ())
     tried = experiment("paged:backend=torch", requests=2)
-    backend = TorchBackend(tried.model, Settings(device="cpu", verify=8))
+    assert TorchBackend(tried.model, Settings(device="cpu")).layers == GPU_LAYERS
+    backend = TorchBackend(tried.model, Settings(device="cpu", verify=8, kv_layers=1))
     assert backend.device.allowance() == 3 * GIB // 4
     for lane in backend.fit(tried, asked=True).build(watched=False):
         lane.run()
         said = lane.times.report()
         assert said["device_name"] == "NVIDIA Dressed"
-        assert said["kv_layers"] == GPU_LAYERS
         assert said["verify"]["failed"] == 0
         assert said["driver"]["power_w"] == 312.5
         memory = said["memory"]

@@ -16,7 +16,7 @@ from tests.sharing.worlds import world
 pytestmark = pytest.mark.torch
 
 SEEDS = (8, 11)  # both swap, fork and branch; one pins a prefix
-EVERY = 6  # steps between two checks: what was written wrongly is still there then
+EVERY = 8  # steps between two checks: what was written wrongly is still there then
 
 
 def carried(seed: int, **options: object) -> tuple[GroupEngine, object]:
@@ -42,7 +42,7 @@ def test_every_sequence_reads_its_own_context() -> None:
         checked += lane.verifier.checked
     assert min(copies, swapped, preempted, pinned) > 5
     assert copies > 500
-    assert checked > 400
+    assert checked > 300
 
 
 def to_the_wrong_block(log: OpLog, kind: OpKind, owner: int, blocks: tuple[int, int]) -> None:
