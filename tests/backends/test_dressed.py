@@ -115,19 +115,25 @@ def test_a_kernel_that_is_not_taken_leaves_torch_as_it_was(
     """Which FlashAttention torch uses is decided for all that calls it."""
     from torch.nn import attention
 
-    from kvtui.backends.torch_kernels import Varlen, probed
+    from kvtui.backends import torch_kernels
+
+    class Unfit:
+        name = "unfit"
+
+        def __init__(self, lane: Any) -> None:
+            torch_kernels._switch_on_newer()
+            assert active == ["FA4"]
+            raise RuntimeError("not on this device")
 
     active: list[str] = []
-    monkeypatch.setattr(
-        attention, "activate_flash_attention_impl", lambda name: active.append(name), raising=False
-    )
-    monkeypatch.setattr(
-        attention, "current_flash_attention_impl", lambda: active[-1] if active else None, raising=False
-    )
-    monkeypatch.setattr(attention, "restore_flash_attention_impl", active.clear, raising=False)
-    engine = world(11)
-    verdicts = dict(probed(on_tensors(engine)))
-    if "varlen" in verdicts[Varlen.name].lower():
-        pytest.skip("this torch has no varlen_attn")
+    fakes = {
+        "activate_flash_attention_impl": active.append,
+        "current_flash_attention_impl": lambda: active[-1] if active else None,
+        "restore_flash_attention_impl": active.clear,
+    }
+    for name, fake in fakes.items():
+        monkeypatch.setattr(attention, name, fake, raising=False)
+    monkeypatch.setattr(torch_kernels, "KERNELS", (Unfit,))
+    verdicts = dict(torch_kernels.probed(on_tensors(world(11))))
+    assert verdicts == {"unfit": "not on this device"}
     assert not active
-    assert isinstance(verdicts[Varlen.name], str)
