@@ -11,7 +11,7 @@ from kvtui.live.poll import attach
 from kvtui.live.report import stale
 from kvtui.live.session import Session
 from tests.cli.run import KVTUI, complaint, kvtui
-from tests.live.fake import Answers, serving, vllm_page
+from tests.live.fake import Answers, vllm_page
 from tests.live.test_screen import CONFIG
 
 
@@ -58,17 +58,16 @@ def test_what_cannot_be_attached() -> None:
 
 
 def test_a_server_that_is_down_at_the_start_is_waited_for(server: Answers) -> None:
-    with serving({}) as gone:
-        pass
-    done = kvtui("attach", gone.url, server.url, "--once", "--json")
+    gone = "127.0.0.1:9"  # nobody's
+    done = kvtui("attach", gone, server.url, "--once", "--json")
     assert done.returncode == 0, done.stderr
     down, up = json.loads(done.stdout)["lanes"]
     assert (down["requests"]["running"], down["server"]["kind"]) == (None, None)
     assert "cannot be reached" in down["server"]["problem"]
     assert up["requests"]["running"] == 2
-    assert "none of the 2 servers answers" in complaint("attach", gone.url, gone.url, "--once")
+    assert "none of the 2 servers answers" in complaint("attach", gone, gone, "--once")
     lanes = ("--lane", "paged", "--requests", "t.jsonl")
-    assert "cannot be reached" in complaint("attach", gone.url, server.url, *lanes)
+    assert "cannot be reached" in complaint("attach", gone, server.url, *lanes)
 
 
 def test_a_server_that_comes_up_is_watched_from_then_on(server: Answers) -> None:
