@@ -22,7 +22,7 @@ from kvtui.units import seconds
 
 SCHEMA = 1
 LENGTHS = (1024, 4096, 16384, 65536)
-GENERATED = 0.5  # of a request's length, where only the length is known
+GENERATED = 0.5  # of a request's tokens, where only their number is known
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,14 @@ class Blocks(NamedTuple):
 
 
 def capacity(
-    asked: Question, *, lengths: Sequence[int] = (), trace: dict[str, int] | None = None
+    asked: Question,
+    *,
+    lengths: Sequence[int] = (),
+    trace: dict[str, int] | None = None,
+    generated: float = GENERATED,
 ) -> dict[str, Any]:
-    """The report, schema 1: keys are added, never renamed. `trace` names lengths of one, as tokens."""
+    """The report, schema 1: keys are added, never renamed. `trace` names lengths of one, as tokens, of which
+    the share `generated` is generated."""
     unit = Blocks.of(asked)
     estimated = None if asked.log else asked.pool(unit)
     if asked.log:
@@ -121,7 +126,8 @@ def capacity(
     wanted = {f"{n:,} tokens": n for n in lengths} or {
         f"{n:,} tokens": n for n in LENGTHS if n <= asked.model.max_positions
     }
-    wanted |= {f"trace {name}": n for name, n in (trace or {}).items()}
+    fits = [_fit(asked, name, n, blocks, unit, GENERATED) for name, n in wanted.items()]
+    fits += [_fit(asked, f"trace {name}", n, blocks, unit, generated) for name, n in (trace or {}).items()]
     return {
         "schema": SCHEMA,
         "kvtui": __version__,
@@ -133,7 +139,7 @@ def capacity(
         "kv": _kv(asked, unit),
         "pool": _pool(asked, unit, blocks, estimated),
         "price": (r := money.rate(asked.gpu, asked.price)) and r.report(),
-        "fits": [_fit(asked, name, n, blocks, unit) for name, n in wanted.items()],
+        "fits": fits,
     }
 
 
@@ -185,14 +191,23 @@ def _pool(asked: Question, unit: Blocks, blocks: int, estimated: Pool | None) ->
     }
 
 
-def _fit(asked: Question, name: str, length: int, blocks: int, unit: Blocks) -> dict[str, Any]:
-    """How many requests of one length fit, and what a step with all of them takes."""
+def _fit(
+    asked: Question, name: str, length: int, blocks: int, unit: Blocks, generated: float
+) -> dict[str, Any]:
+    """How many requests of one length fit, and what a step with all of them takes on average: each decodes,
+    and the prompts of those that follow are computed beside."""
     if length < 1:
         raise ConfigError(f"a request of {length} tokens is none", hint="lengths count from 1")
     held = blocks // unit.needed(length, asked)
     at_once = min(held, asked.limits.seqs)
-    report: dict[str, Any] = {"name": name, "tokens": length, "requests": held, "running": at_once}
-    if not at_once:
+    report: dict[str, Any] = {
+        "name": name,
+        "tokens": length,
+        "generated_share": round(generated, 4),
+        "requests": held,
+        "running": at_once,
+    }
+    if not at_once or not generated:
         return report | {
             "tpot_s": None,
             "output_tokens_per_s": None,
@@ -200,7 +215,10 @@ def _fit(asked: Question, name: str, length: int, blocks: int, unit: Blocks) -> 
             "error": None,
         }
     cost = step_cost(asked.model, asked.gpu, asked.kv_dtype, tp=asked.tp, engine=asked.engine)
-    step = seconds(cost.step(at_once, round(at_once * length * (1 - GENERATED / 2)), 0, 0))
+    context = round(at_once * length * (1 - generated / 2))
+    prompts = round(at_once * (1 - generated) / generated)  # tokens a step: each generates one
+    pairs = round(prompts * length * (1 - generated) / 2)
+    step = seconds(cost.step(at_once, context, prompts, pairs))
     error = expected_error(asked.engine, asked.model, "each token")
     usd = money.usd_per_million_tokens(
         money.rate(asked.gpu, asked.price), gpus=asked.tp, tokens_per_s=at_once / step

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kvtui.cli.printing import say
 from kvtui.cli.types import Positive
+
+if TYPE_CHECKING:
+    from kvtui.traces.workload import Workload
 
 GIB = 2**30
 
@@ -51,7 +54,12 @@ def capacity(as_json: bool, **options: Any) -> None:
     """
     from kvtui.answers.capacity import capacity as answer
 
-    report = answer(question_of(options), lengths=options["lengths"], trace=_lengths(options["trace"]))
+    asked, workload = question_of(options), _workload(options["trace"])
+    if workload is None:
+        report = answer(asked, lengths=options["lengths"])
+    else:
+        share = int(workload.output.sum()) / int((workload.prompt + workload.output).sum())
+        report = answer(asked, lengths=options["lengths"], trace=_lengths(workload), generated=share)
     click.echo(json.dumps(report, indent=2)) if as_json else say(render(report))
 
 
@@ -82,15 +90,16 @@ def question_of(options: dict[str, Any]) -> Any:
     )
 
 
-def _lengths(source: str | None) -> dict[str, int] | None:
-    """Lengths of a trace's requests, prompt and answer."""
-    if source is None:
-        return None
-    import numpy as np
-
+def _workload(source: str | None) -> Workload | None:
     from kvtui.cli.build import source_of
 
-    workload = source_of(source)
+    return None if source is None else source_of(source)
+
+
+def _lengths(workload: Workload) -> dict[str, int]:
+    """Lengths of a trace's requests, prompt and answer."""
+    import numpy as np
+
     totals = workload.prompt + workload.output
     return {
         "mean": round(float(totals.mean())),
@@ -123,7 +132,7 @@ def render(report: dict[str, Any]) -> str:
     ]
     lines += [_line(row) for row in report["fits"]]
     error = next((row["error"] for row in report["fits"] if row.get("error")), None)
-    lines += ["", _remark(error), _price(report["price"])]
+    lines += ["", _assumed(report["fits"]), _remark(error), _price(report["price"])]
     return "\n".join(lines)
 
 
@@ -140,6 +149,15 @@ def _line(row: dict[str, Any]) -> str:
     return (
         f"  {row['name']:<20}{row['requests']:>8,}{row['running']:>9,}{1000 * row['tpot_s']:>10.1f} ms"
         f"{row['output_tokens_per_s']:>11,.0f}{usd:>13}"
+    )
+
+
+def _assumed(rows: list[dict[str, Any]]) -> str:
+    """What times and prices stand for."""
+    shares = dict.fromkeys(f"{100 * row['generated_share']:.0f} %" for row in rows)
+    return (
+        "Times, speed and price with that many running all the time, prompts included; of a request's tokens "
+        f"{' (trace: '.join(shares)}{')' if len(shares) > 1 else ''} are generated."
     )
 
 
