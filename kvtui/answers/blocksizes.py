@@ -11,12 +11,12 @@ from kvtui.answers.report import summary
 from kvtui.answers.subject import headline, subject
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
+from kvtui.comparison.layers import KERNEL_BLOCK
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 ENTRY_BYTES = 4  # of a block table
 LEVEL = 0.99  # share of the best throughput that counts as the best
 BAR = 30  # cells
-STEP = 16  # tokens: vLLM's FlashAttention and Triton kernels (0.32) take blocks of a multiple of it
 USUAL = 16  # tokens, vLLM's own choice on GPUs
 HEAD = f"{'block':>5}{'waste':>9}{'table':>9}{'fit':>6}{'batch':>8}{'tokens/s':>10}{'hits':>7}"
 COLUMN = 13  # of a measured kernel
@@ -77,7 +77,7 @@ def _row(experiment: Experiment, size: int) -> Row:
     entries = -(-limit // size)
     return {
         "block_size": size,
-        "in_vllm": size % STEP == 0,
+        "in_vllm": size % KERNEL_BLOCK == 0,
         "waste_pct": round(100 * kv["tail_pct"] / held, 3) if held else None,
         "table_entries": entries,
         "table_bytes": entries * ENTRY_BYTES,
@@ -117,13 +117,13 @@ def _verdict(rows: Sequence[Row]) -> str:
 def _take(good: Sequence[Row]) -> str:
     """Which of the sizes that vLLM takes and that cost no throughput: its own choice where that is one."""
     if not good:
-        return f"None of the best is a size that vLLM takes (multiples of {STEP})."
+        return f"None of the best is a size that vLLM takes (multiples of {KERNEL_BLOCK})."
     row = next((row for row in good if row["block_size"] == USUAL), good[0])
     waste = "n/a" if row["waste_pct"] is None else f"{row['waste_pct']:.1f} %"
     own = "vLLM's own choice, and " if row["block_size"] == USUAL else ""
     least = (
         "the smallest that vLLM's kernels take"
-        if row["block_size"] == STEP
+        if row["block_size"] == KERNEL_BLOCK
         else "no smaller one does as well"
     )
     return f"Run {row['block_size']}: {own}{least}, so it wastes least at block ends ({waste})."
@@ -138,7 +138,7 @@ def text(found: dict[str, Any], *, ascii: bool = False) -> str:
         " " * len(HEAD) + "  attention, longer than at its best",
         HEAD + "".join(f"{column:>{COLUMN}}" for column in columns),
         *map(_line, rows),
-        f"* no size for vLLM, whose FlashAttention and Triton kernels take multiples of {STEP} tokens",
+        f"* no size for vLLM: its FlashAttention and Triton kernels take multiples of {KERNEL_BLOCK} tokens",
         "",
         *_picture(rows, "=-" if ascii else "▇░"),
         "",

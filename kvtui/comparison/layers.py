@@ -15,7 +15,7 @@ from kvtui.memory.groups import groups_of
 from kvtui.memory.states import STATES
 from kvtui.serving.rules import Rules
 
-KERNEL_BLOCK = 16  # tokens: blocks of attention kernels are multiples of it
+KERNEL_BLOCK = 16  # tokens: vLLM's FlashAttention and Triton kernels (0.32) take blocks of a multiple of it
 
 
 @cache

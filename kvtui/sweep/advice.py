@@ -9,6 +9,7 @@ from typing import Any
 
 from kvtui import __version__
 from kvtui.comparison.lanes import LaneSpec
+from kvtui.comparison.layers import KERNEL_BLOCK
 from kvtui.frames.slo import Slo
 from kvtui.hardware import money
 from kvtui.hardware.names import served_as, several
@@ -72,7 +73,7 @@ def answer(
     keeping = [(c, r) for c, r in done if (r["slo_attainment"] or 0) >= attainment]
     least = min((price_of(c, r) for c, r in keeping), default=inf)
     cheap = [(c, r) for c, r in keeping if price_of(c, r) <= NEGLIGIBLE * least]
-    best = min(cheap, key=lambda x: (x[0].kv_dtype != "auto", *_rank(*x)), default=None)
+    best = min(cheap, key=lambda x: (not _served(x[0]), x[0].kv_dtype != "auto", *_rank(*x)), default=None)
     if best is None and done:
         best = min(done, key=lambda x: (-(x[1]["slo_attainment"] or 0), *_rank(*x)))
     ordered = sorted(
@@ -100,9 +101,10 @@ def on_what(cell: Cell) -> str:
     return several(cell.tp, cell.gpu)
 
 
-def vllm_flags(cell: Cell) -> str:
-    """The options that give a server these settings; what vLLM takes by itself is left out."""
-    values = {name: getattr(cell, name) for name in _FLAGS}
+def vllm_flags(cell: Cell, result: Result) -> str:
+    """The options that give a server these settings, the longest request that was simulated included: the
+    model's own maximum may not fit. What vLLM takes by itself is left out."""
+    values = {name: getattr(cell, name) for name in _FLAGS} | {"max_len": result["max_model_len"]}
     parts = [
         f"{_FLAGS[name]} {value:g}" if isinstance(value, float) else f"{_FLAGS[name]} {value}"
         for name, value in values.items()
@@ -111,13 +113,32 @@ def vllm_flags(cell: Cell) -> str:
     return " ".join(parts)
 
 
-def serve_command(cell: Cell) -> str | None:
-    """How vLLM is started with these settings; None for memory that vLLM does not have."""
+def serve_command(cell: Cell, result: Result) -> str | None:
+    """How vLLM is started with these settings; None for memory or blocks that vLLM does not have."""
     lane = LaneSpec.parse(cell.manager)
-    if lane.manager != "paged":
+    if lane.manager != "paged" or not _served(cell):
         return None
     cache = "" if lane.prefix_cache else " --no-enable-prefix-caching"
-    return f"vllm serve {served_as(cell.model)} {vllm_flags(cell)}{cache}"
+    return f"vllm serve {served_as(cell.model)} {vllm_flags(cell, result)}{cache}"
+
+
+def _served(cell: Cell) -> bool:
+    """Whether vLLM takes blocks of this size."""
+    return cell.block_size % KERNEL_BLOCK == 0
+
+
+def bits_told(found: Answer, cell: Cell) -> str | None:
+    """Why K and V keep 16 bits where fewer were among the settings."""
+    if cell.kv_dtype != "auto" or "kv_dtype" not in found.varied:
+        return None
+    return f"KV of fewer bits is no more than {NEGLIGIBLE - 1:.0%} cheaper here: it keeps 16 bits."
+
+
+def blocks_told(cell: Cell) -> str | None:
+    """That vLLM does not take these blocks."""
+    if _served(cell):
+        return None
+    return f"vLLM takes blocks of a multiple of {KERNEL_BLOCK} tokens: none of {cell.block_size}."
 
 
 def waste_told(cell: Cell, result: Result) -> str | None:
@@ -164,8 +185,8 @@ def report(found: Answer) -> dict[str, Any]:
         and {
             "key": best[0].key,
             "keeps_slo": found.kept,
-            "vllm_flags": vllm_flags(best[0]),
-            "command": serve_command(best[0]) if found.kept else None,
+            "vllm_flags": vllm_flags(*best),
+            "command": serve_command(*best) if found.kept else None,
         },
         "failed": [c.key for c, r in found.cells if r["status"] == "failed"],
     }

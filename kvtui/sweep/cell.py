@@ -120,6 +120,7 @@ def _figures(cell: Cell) -> Result:
     }
     return {
         "pool_tokens": lane.info.pool_tokens,
+        "max_model_len": experiment.rules.max_model_len,
         "requests": counters.finished + counters.rejected + counters.unfinished,
         "finished": counters.finished,
         "rejected": counters.rejected,

@@ -9,6 +9,8 @@ from kvtui import __version__
 from kvtui.sweep.advice import (
     FP8_NOTE,
     Answer,
+    bits_told,
+    blocks_told,
     gpus_for,
     on_what,
     price_of,
@@ -133,8 +135,9 @@ def _lead(found: Answer) -> str:
             f"No settings keep the limits for {found.attainment:.0%} of the requests; the nearest: {good}."
         )
         return f"<p class=lead>{nearest}</p><p>{settings}</p>"
-    notes = [waste_told(cell, r) or "", FP8_NOTE if cell.kv_dtype != "auto" else ""]
-    command = serve_command(cell)
+    fewer_bits = FP8_NOTE if cell.kv_dtype != "auto" else bits_told(found, cell)
+    notes = [blocks_told(cell), fewer_bits, waste_told(cell, r)]
+    command = serve_command(cell, r)
     settings = escape(f"{place}, {named(found, cell)}" if command is None else f"{place}: ")
     code = "" if command is None else f"<code>{escape(command)}</code>"
     lead = f"{_verdict(found, r, good)}{load} {escape(' '.join(filter(None, notes)))}".rstrip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from kvtui.sweep.advice import (
@@ -10,6 +11,8 @@ from kvtui.sweep.advice import (
     LOAD_NOTE,
     NO_LIMIT,
     Answer,
+    bits_told,
+    blocks_told,
     gpus_for,
     on_what,
     serve_command,
@@ -52,7 +55,19 @@ def table(found: Answer) -> str:
         lines += [FIGURES_NOTE, FRONT_NOTE]
     if found.load_rps is not None:
         lines.append(LOAD_NOTE)
-    return "\n".join([*lines, "", *_advice(found), *_errors(done), *_rest(found)])
+    return "\n".join([*_subject(done), *lines, "", *_advice(found), *_errors(done), *_rest(found)])
+
+
+def _subject(done: list[tuple[Cell, Result]]) -> list[str]:
+    """What was run."""
+    if not done:
+        return []
+    cell, result = done[0]
+    models = ", ".join(dict.fromkeys(Path(cell.model).name for cell, _ in done))
+    gpus = ", ".join(dict.fromkeys(on_what(cell) for cell, _ in done))
+    longest = ", ".join(dict.fromkeys(f"{r['max_model_len']:,}" for _, r in done))
+    asked = f"{Path(cell.trace).name}: {result['requests']:,} requests of up to {longest} tokens"
+    return [f"{asked}; {models} on {gpus}", ""]
 
 
 def _row(found: Answer, cell: Cell, r: Result, names: tuple[str, ...]) -> list[str]:
@@ -80,10 +95,11 @@ def _advice(found: Answer) -> list[str]:
         worst = _share(result["slo_attainment"])
         return [f"No cell keeps the limits for {found.attainment:.0%}; the nearest has {worst}: {settings}."]
     head = "Cheapest that keeps the limits:" if found.limited else f"Cheapest ({NO_LIMIT}):"
-    command = serve_command(cell)
+    command = serve_command(cell, result)
     lines = [settings] if command is None else [f"on {on_what(cell)}:", f"  $ {command}"]
     notes = [FP8_NOTE] if cell.kv_dtype != "auto" else []
-    return [head, *lines, *notes, *filter(None, [waste_told(cell, result)])]
+    told = [blocks_told(cell), bits_told(found, cell), waste_told(cell, result)]
+    return [head, *lines, *notes, *filter(None, told)]
 
 
 def _errors(done: list[tuple[Cell, Result]]) -> list[str]:

@@ -53,14 +53,25 @@ def test_a_sweep_of_which_nothing_ran_has_not_succeeded() -> None:
 
 
 def test_the_command_names_what_vllm_can_load(tmp_path: Path) -> None:
-    told = serve_command(cell(16, model="llama-3.1-8b")) or ""
+    told = serve_command(*made(cell(16, model="llama-3.1-8b"))) or ""
     assert told.startswith("vllm serve meta-llama/Llama-3.1-8B-Instruct --gpu-memory-utilization 0.92")
     (tmp_path / "config.json").write_text("{}")
-    assert f"vllm serve {tmp_path} " in (serve_command(cell(16, model=str(tmp_path / "config.json"))) or "")
-    assert (serve_command(cell(16, manager="paged:prefix_cache=off")) or "").endswith(
+    assert f"vllm serve {tmp_path} " in (
+        serve_command(*made(cell(16, model=str(tmp_path / "config.json")))) or ""
+    )
+    assert (serve_command(*made(cell(16, manager="paged:prefix_cache=off"))) or "").endswith(
         "--no-enable-prefix-caching"
     )
-    assert serve_command(cell(16, manager="contiguous:pow2")) is None
+    assert serve_command(*made(cell(16, manager="contiguous:pow2"))) is None
+    assert "--max-model-len 2048" in told, "the model's own maximum may not fit"
+
+
+def test_blocks_that_vllm_does_not_take_are_not_recommended() -> None:
+    small, usual = made(cell(7), usd=1.0), made(cell(16), usd=1.04)
+    assert answer([small, usual]).best == usual[0].key
+    alone = answer([small])
+    assert "none of 7" in table(alone)
+    assert report(alone)["recommended"]["command"] is None
 
 
 def test_equal_cells_keep_16_bits_of_kv() -> None:
@@ -68,6 +79,7 @@ def test_equal_cells_keep_16_bits_of_kv() -> None:
     found = answer([made(eight, usd=0.96), made(sixteen, usd=1.0)])
     assert found.best == sixteen.key
     assert FP8_NOTE not in table(found)
+    assert "it keeps 16 bits" in table(found)
     found = answer([made(eight, usd=0.9), made(sixteen, usd=1.0)])
     assert found.best == eight.key
     assert FP8_NOTE in table(found)

@@ -34,6 +34,8 @@ def made(cell: Cell, *, usd: float | None = 1.0, e2e: float = 5.0, good: float =
     error = {"median_pct": 7.0, "p90_pct": 20.0, "n": 9, "held_out": True, "measured_on": "others"}
     return cell, {
         "status": "done",
+        "max_model_len": cell.max_len or 2048,
+        "requests": 9,
         **dict.fromkeys(("ttft_s", "tpot_s", "e2e_s"), spread),
         "output_tokens_per_s": 100.0,
         "slo_attainment": good,
@@ -142,7 +144,7 @@ def test_gpus_for_a_load_are_said_to_be_at_most(load: float, gpus: str) -> None:
     found = answer([made(cell(1))], load_rps=load)
     assert f"{load:g} requests a second need at most <b>{gpus}</b>, at the rate of this trace." in page(found)
     text = table(found)
-    assert text.splitlines()[0].endswith("GPUs")
+    assert text.splitlines()[2].endswith("GPUs")
     assert LOAD_NOTE in text
     assert "at the rate of this trace" in LOAD_NOTE
     assert report(found)["load_note"] == LOAD_NOTE
@@ -155,7 +157,7 @@ def test_without_a_load_nothing_is_said_of_gpus_for_it() -> None:
 
 
 def test_flags_for_vllm() -> None:
-    flags = vllm_flags(cell(32, tp=2, kv_dtype="fp8", max_num_seqs=64, max_len=4096))
+    flags = vllm_flags(*made(cell(32, tp=2, kv_dtype="fp8", max_num_seqs=64, max_len=4096)))
     assert flags == (
         "--tensor-parallel-size 2 --gpu-memory-utilization 0.92 --block-size 32 --kv-cache-dtype fp8 "
         "--max-num-seqs 64 --max-model-len 4096"
