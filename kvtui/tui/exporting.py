@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
 from kvtui.errors import KvtuiError
 from kvtui.exports import WRITERS, Exhibit, export
+from kvtui.tui.prompt import prompt
 from kvtui.tui.view import formats
 
 _ASK = f"Export to ({', '.join(WRITERS)}):"
@@ -31,9 +31,7 @@ class ExportTo(ModalScreen[str | None]):
         self._warned = ""
 
     def compose(self) -> ComposeResult:
-        with Horizontal(id="ask"):
-            yield Label(_ASK)
-            yield Input(value=file_name(self._exhibit), compact=True, select_on_focus=False)
+        yield prompt(_ASK, enter="write it", start=file_name(self._exhibit))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         name = event.value.strip()
@@ -43,12 +41,12 @@ class ExportTo(ModalScreen[str | None]):
         path = Path(name).expanduser()
         if path.exists() and self._warned != name:
             self._warned = name
-            self.query_one(Label).update(_THERE)
+            self.query_one("#question", Label).update(_THERE)
             return
         try:
             export(self._exhibit, path, force=self._warned == name)
         except KvtuiError as error:
-            self.query_one(Label).update(f"{error.message}:")
+            self.query_one("#question", Label).update(f"{error.message}:")
         else:
             self.dismiss(f"Exported to {path}.{_forgotten(self._exhibit)}")
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
+from kvtui.tui.prompt import prompt
 from kvtui.tui.view.formats import seconds_of
 
 _ASK = "Go to (mm:ss or seconds):"
@@ -22,16 +22,14 @@ class GoTo(ModalScreen[float | None]):
     BINDINGS: ClassVar = [Binding("escape", "leave", show=False)]
 
     def compose(self) -> ComposeResult:
-        with Horizontal(id="go-to"):
-            yield Label(_ASK)
-            yield Input(compact=True, select_on_focus=False)
+        yield prompt(_ASK, enter="go there")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         time_s = seconds_of(event.value)
         if time_s is not None or not event.value.strip():
             self.dismiss(time_s)
         else:
-            self.query_one(Label).update(_AGAIN)
+            self.query_one("#question", Label).update(_AGAIN)
 
     def action_leave(self) -> None:
         self.dismiss(None)

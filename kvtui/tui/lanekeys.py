@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Label
 
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import KvtuiError
+from kvtui.tui.prompt import prompt
 from kvtui.tui.stage import Stage
 from kvtui.tui.view.useless import useless
 
@@ -96,16 +96,14 @@ class AskLane(ModalScreen[LaneSpec | None]):
         self._start = start
 
     def compose(self) -> ComposeResult:
-        with Horizontal(id="ask"):
-            yield Label(self._question)
-            yield Input(value=self._start, compact=True, select_on_focus=False)
+        yield prompt(self._question, enter="add it", start=self._start)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         try:
             spec = LaneSpec.parse(event.value.strip())
         except KvtuiError as error:
             hint = f" ({error.hint})" if error.hint else ""
-            self.query_one(Label).update(f"{error.message}{hint}:")
+            self.query_one("#question", Label).update(f"{error.message}{hint}:")
         else:
             self.dismiss(spec)
 

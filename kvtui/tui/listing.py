@@ -6,12 +6,12 @@ from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Label
 
 from kvtui.tui.board import Board
+from kvtui.tui.prompt import prompt
 from kvtui.tui.stage import Stage
 from kvtui.tui.view.listing import Listing, problem
 
@@ -92,16 +92,14 @@ class AskFilter(ModalScreen[str | None]):
         self._text = text
 
     def compose(self) -> ComposeResult:
-        with Horizontal(id="ask"):
-            yield Label(_ASK)
-            yield Input(value=self._text, compact=True, select_on_focus=True)
+        yield prompt(_ASK, enter="show them", start=self._text, chosen=True)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         wrong = problem(event.value)
         if wrong is None:
             self.dismiss(event.value.strip())
         else:
-            self.query_one(Label).update(f"{wrong}:")
+            self.query_one("#question", Label).update(f"{wrong}:")
 
     def action_leave(self) -> None:
         self.dismiss(None)

@@ -50,6 +50,7 @@ class Stage(Lineup, Travel):
         self._held = self._wrong = False
         self.searching = False  # whether it runs on for something that is looked for
         self._clock = Clock(speed=speed)
+        self._left_s = 0.0  # where a run was cut short
         self._known_end: float | None = None  # of a run with these very settings
         self._start()
 
@@ -235,8 +236,9 @@ class Stage(Lineup, Travel):
         """The same run once more; gives the sentence that says so."""
         if self.live:
             return self._show.fixed
+        back = self._way_back("")
         self._start()
-        return "The run starts again with the same requests" + self._seed()
+        return f"The run starts again with the same requests{self._seed()}{back}"
 
     def next_manager(self) -> str:
         """Another manager or reserve rule for the chosen lane; gives the sentence that says so."""
@@ -277,17 +279,19 @@ class Stage(Lineup, Travel):
 
     def _change(self, spec: LaneSpec) -> str:
         lane = self.focus = self.target
+        back = self._way_back("o changes it back, ")
         error = self._rerun(lambda: _with_lane(self.experiment, lane, spec))
         if error:
             return error
         info = self.lanes[lane]
-        return f"{info.title} now: {info.subtitle}. The run starts again{self._seed()}{self._cut}"
+        return f"{info.title} now: {info.subtitle}. The run starts again{self._seed()}{back}{self._cut}"
 
     def run_with(self, experiment: Experiment) -> str:
         """The run once more with other settings; gives the sentence that says so."""
         lanes = tuple(replace(spec, name=kept_name(spec, self.experiment)) for spec in experiment.lanes)
+        back = self._way_back("o changes them back, ")
         error = self._rerun(lambda: replace(experiment, lanes=lanes))
-        return error or f"The run starts again with other settings{self._seed()}{self._cut}"
+        return error or f"The run starts again with other settings{self._seed()}{back}{self._cut}"
 
     def _rerun(self, make: Callable[[], Experiment]) -> str:
         """Run another experiment; gives what is wrong with it, and then everything starts as it was."""
@@ -308,6 +312,14 @@ class Stage(Lineup, Travel):
             self._cut = " The recording ends before this change."
         self._known_end = None
         return ""
+
+    def _way_back(self, change: str) -> str:
+        """How to come back, `change` and all, to the moment at which a run is cut short; the furthest of
+        them where one follows on the other."""
+        self._left_s = 0.0 if self.player.ended else max(self._left_s, self.player.time_s)
+        if not self._left_s:
+            return ""
+        return f" It was at {formats.clock(self._left_s)}: {change}: goes there."
 
     def _seed(self) -> str:
         seed = self._show.heading.seed

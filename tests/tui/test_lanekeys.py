@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tui.stagecraft import small, stand_at, still
+from tests.tui.stagecraft import run_out, small, stand_at, still
 from tests.tui.test_screen import text
 
 
@@ -20,13 +20,44 @@ async def test_the_picture_stays_while_a_line_is_asked_for(key: str, size: tuple
         assert "Contiguous" in app.export_screenshot(), "the main screen is seen through it"
 
 
+async def test_a_line_that_is_asked_for_names_the_keys_that_answer_and_leave() -> None:
+    app = still(small(requests=150))
+    async with app.run_test(size=(60, 16)) as pilot:
+        asked = {"f": "add it", "a": "add it", "colon": "go there", "e": "write it", "slash": "show them"}
+        for key, does in asked.items():
+            await pilot.press(key)
+            await pilot.pause()
+            label = app.screen.query_one("#answers")
+            assert str(label.render()) == f"enter {does}   esc leave it"
+            assert (label.region.y, label.region.height) == (15, 1), "on the last row"
+            await pilot.press("escape")
+            assert app.screen is app.main
+
+
+async def test_a_run_that_is_cut_short_says_how_to_come_back() -> None:
+    app = still(small(requests=150), speed=0.01)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.press("2")
+        stand_at(app, 3.0)
+        for key, undo in {"b": "o changes it back, ", "m": "o changes it back, ", "r": ""}.items():
+            await pilot.press(key)
+            words = app.main._message[0]
+            assert f"It was at 00:03.0: {undo}: goes there." in words, (
+                "the furthest, where key follows on key"
+            )
+            stand_at(app, 1.0)
+        run_out(app)
+        await pilot.press("r")
+        assert "It was" not in app.main._message[0], "nothing is lost of a run that has ended"
+
+
 async def test_the_fork_names_its_lane_and_says_that_memory_starts_empty() -> None:
     app = still(small(requests=150))
     async with app.run_test(size=(80, 24)) as pilot:
         stand_at(app, 3.0)
         await pilot.press("1", "f")
         await pilot.pause()
-        (label,) = app.screen.query("Label")
+        label = app.screen.query_one("#question")
         asked = str(label.render())
         assert app.stage.lanes[0].title in asked
         assert "empty memory" in asked

@@ -34,9 +34,7 @@ def clauses(scene: Scene, told: Situation) -> list[Clause]:
         return [_one_done(scene)]
     if name == "not yet":
         return [holds(scene, other)]
-    if name in ("idle", "keep up"):  # whichever is true by now
-        name = "keep up" if any(frame.counters.running for frame in scene.frames) else "idle"
-    if name in ("start", "idle", "nothing ran"):
+    if name in ("start", "idle", "turn", "nothing ran"):
         return [Clause(name, {})]
     pair = _pair(scene, base, other)
     if name == "no gain":

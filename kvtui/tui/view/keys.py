@@ -148,10 +148,10 @@ def _lanes(*, blocks: bool) -> list[Hint]:
     """What changes lanes."""
     return [
         Hint("m", "manager", "manager", group="lane"),
-        *([Hint("b", "block size", "block_size", group="lane")] if blocks else []),
-        Hint("a", "add lane", "add_lane", group="lane"),
+        *([Hint("b", "block size", "block_size", "block", group="lane")] if blocks else []),
+        Hint("a", "add lane", "add_lane", "add", group="lane"),
         Hint("f", "fork", "branch", group="lane"),
-        Hint("o", "settings", "settings", group="lane"),
+        Hint("o", "settings", "settings", "setup", group="lane"),
     ]
 
 
@@ -193,6 +193,7 @@ HELP_HINTS: Final = (
 )
 SUMMARY_HINTS: Final = (
     Hint("esc", "back to the screen", "back"),
+    Hint("↑ ↓", "scroll", ""),
     Hint("s", "screenshot", "app.screenshot"),
     Hint("r", "run again", "restart"),
     Hint("q", "quit", "app.quit"),
@@ -208,7 +209,7 @@ SETTINGS_HINTS: Final = (
 
 # What gives way first where the footer gets narrow: keys are left out, groups put together.
 _SHORTER: Final = (
-    *("ctrl+p", "s", "/", "z", ":", "n", "r", "lane", "S", "step", "[ ]"),
+    *("ctrl+p", "s", "/", "z", ":", "n", "r", "step", "[ ]", "lane", "S"),
     *("e", "b", "i", "m b a f o", "m a f o", "tab", "←", "→"),
 )
 

@@ -10,6 +10,7 @@ from kvtui.tui.view.scene import Run, Scene, compared
 HOLD_S: Final = 2.0  # wall seconds for which a situation is told at least
 NO_GAIN: Final = 1.1  # ratio of mean batches below which paging wins little
 SETTLED: Final = 20  # finished requests from which the means are worth a judgement
+CLAIMS: Final = ("idle", "keep up", "turn")  # situations that say whether anybody runs and waits
 EACH_LANE: Final = ("full", "preempted")  # situations in which every lane has a sentence of its own
 NEARLY_NOTHING: Final = 0.01  # share of the pool
 
@@ -35,10 +36,11 @@ def situation(scene: Scene) -> Situation:
     if any(done) and not all(done):
         return Situation("one done")
     running = [frame.counters.running for frame in frames]
+    waiting = any(frame.counters.waiting for frame in frames)
     if not any(running):
         refused = all(frame.counters.rejected and not frame.counters.finished for frame in frames)
-        return Situation("nothing ran" if refused else "idle")
-    if not any(frame.counters.waiting for frame in frames):
+        return Situation("nothing ran" if refused else "turn" if waiting else "idle")
+    if not waiting:
         return Situation("keep up")
     base, other = compared(scene)
     if paging(scene, base, other) and _level(scene, base, other):
@@ -96,7 +98,8 @@ def whole(frame: Frame) -> bool:
 
 
 class Narrator:
-    """Keeps a situation on the screen long enough to be read: it changes at most every `HOLD_S` seconds.
+    """Keeps a situation on the screen long enough to be read: it changes at most every `HOLD_S` seconds,
+    but that a claim which is not true any more is not told a moment longer.
 
     The first preemption of each lane is told once; after that only while the run stands still on it.
     """
@@ -110,7 +113,7 @@ class Narrator:
         """The situation to tell at wall time `now`."""
         news = self._news(scene)
         told = news or situation(scene)
-        due = now - self._since >= HOLD_S
+        due = now - self._since >= HOLD_S or self._told.name in CLAIMS
         if told != self._told and (due or news or scene.run is not Run.RUNNING):
             self._told, self._since = told, now
         return self._told

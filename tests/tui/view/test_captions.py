@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -68,13 +69,23 @@ def test_nothing_to_do_for_a_while() -> None:
     assert said(idle) == ["Nothing runs and nobody waits: the next request has not come yet."]
 
 
-def test_what_is_told_a_little_longer_is_still_true() -> None:
-    nobody = scene(frames=tuple(counted(frame, running=0, waiting=0) for frame in scene().frames))
-    for name in ("keep up", "idle"):
-        (line,) = caption(nobody, Situation(name), Room(116, 2))
-        assert plain(line).startswith("Nothing runs and nobody waits"), "and not: both keep up, 0 and 0 run"
-        (line,) = caption(scene(), Situation(name), Room(116, 2))
-        assert plain(line).startswith("Both keep up: 19 and 66")
+def test_those_who_wait_while_nothing_runs_are_told_of() -> None:
+    turn = scene(frames=tuple(counted(frame, running=0, waiting=2) for frame in scene().frames))
+    assert said(turn) == ["Nothing runs: those who wait begin with the next step."]
+
+
+def test_what_is_told_of_running_and_waiting_is_true_of_every_frame() -> None:
+    for frames in product((0, 17), (0, 11), repeat=2):
+        runs, waits = frames[::2], frames[1::2]
+        pairs = zip(easy().frames, runs, waits, strict=True)
+        shown = scene(frames=tuple(counted(f, running=r, waiting=w) for f, r, w in pairs))
+        for before in (easy(), nobody()):
+            narrator = Narrator()
+            narrator.tell(before, now=0.0)
+            told = narrator.tell(shown, now=HOLD_S / 20)
+            words = " ".join(plain(line) for line in caption(shown, told, Room(116, 2)))
+            assert ("nobody waits" in words) == (not any(waits)), words
+            assert ("Nothing runs" in words) == (not any(runs)), words
 
 
 def test_no_request_fits() -> None:
@@ -243,7 +254,7 @@ def test_a_request_that_gives_way_to_itself() -> None:
     )
 
 
-ALL = ("start", "idle", "keep up", "full", "no gain", "one done", "end", "nothing ran")
+ALL = ("start", "idle", "turn", "keep up", "full", "no gain", "one done", "end", "nothing ran")
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -266,15 +277,20 @@ def easy() -> Scene:
     )
 
 
+def nobody() -> Scene:
+    return scene(frames=tuple(counted(frame, running=0) for frame in easy().frames))
+
+
 def busy() -> Scene:
     return scene(frames=(contiguous_frame(events=()), paged_frame(events=())))
 
 
 def test_a_situation_stays_for_a_while() -> None:
     narrator = Narrator()
-    assert narrator.tell(easy(), now=0.0).name == "keep up"
-    assert narrator.tell(busy(), now=HOLD_S / 2).name == "keep up"
-    assert narrator.tell(busy(), now=HOLD_S).name == "full"
+    assert narrator.tell(busy(), now=0.0).name == "full"
+    assert narrator.tell(easy(), now=HOLD_S / 2).name == "full"
+    assert narrator.tell(easy(), now=HOLD_S).name == "keep up"
+    assert narrator.tell(busy(), now=HOLD_S * 1.1).name == "full", "as somebody waits now"
 
 
 def test_a_pause_is_told_at_once() -> None:

@@ -37,8 +37,15 @@ def test_the_word_is_what_the_key_does_now() -> None:
 def test_what_changes_and_explains_lanes_is_named_at_every_usual_size(run: Run, width: int) -> None:
     line = text(width, run, panel="chart")
     assert "i inspect" in line
-    assert "m b a f o lane" in line or "m manager  b block size  a add lane  f fork  o settings" in line
+    whole = "m manager  b block size  a add lane  f fork  o settings"
+    assert any(words in line for words in ("m b a f o lane", "m manager  b block  a add  f fork", whole))
     assert "e export" in line or (width == 80 and run in (Run.PAUSED, Run.ENDED))
+
+
+@pytest.mark.parametrize("panel", ["chart", "waiting"])
+def test_a_terminal_of_120_cells_is_told_what_each_lane_key_does(panel: str) -> None:
+    line = plain(footer_line(entries(Run.RUNNING, panel=panel), width=120, margin=2)[0])
+    assert "m manager  b block  a add  f fork  o setup  S summary" in line
 
 
 def test_wide_terminals_are_told_more() -> None:

@@ -15,6 +15,7 @@ CAPTIONS: Final[dict[str, Say]] = {
         ("Nothing runs and nobody waits: the next request has not come yet.",),
         line="Nothing runs: the next request has not come yet.",
     ),
+    "turn": Say(("Nothing runs: those who wait begin with the next step.",)),
     "not yet": Say(("{name} branches off at {at}.",), line="{name} branches off at {at}."),
     "both keep up": Say(
         ("Both keep up: {run0} and {run1} requests run, nobody waits.",),
