@@ -303,7 +303,7 @@ def _leading(sizes: list[int], blocks: int, first: int, rise: int) -> int:
 
 
 def plain_rounds(engine: Engine) -> PlainRounds | None:
-    """Rounds for an engine that can have some: by the rules of vLLM 0.24 and later, in order of arrival, one
+    """Rounds for an engine that can have some: by the rules of vLLM 0.28 and later, in order of arrival, one
     block table a request, unwatched, nobody going away."""
     scheduler, manager, rules = engine.scheduler, engine.manager, engine.rules
     if type(scheduler) is not Scheduler or type(manager) is not PagedMemoryManager:
