@@ -82,7 +82,7 @@ class TourPage(Page):
             Hint("→", "to the screen" if last else "next scene", "next_scene"),
             *([Hint("←", "back", "previous_scene")] if self._place else []),
             Hint("space", "watch it happen", "watch"),
-            Hint("esc", "leave the tour", "back"),
+            Hint("esc", f"leave for the {'screen' if self._main.stage.recorded else 'simulation'}", "back"),
         ]
 
     # ---- keys

@@ -22,7 +22,7 @@ def header_line(scene: Scene, *, width: int, margin: int) -> Line:
         right = canvas.put_right(right, 0, "● rec", BAD.on("well")) - 2
     if scene.run is not Run.RUNNING:
         right = canvas.put_right(right, 0, f" {scene.word(scene.run.value.upper())} ", PILL)
-    elif x + _least(scene) + text_width(scene.speed) + 6 < right:
+    elif scene.speed and x + _least(scene) + text_width(scene.speed) + 6 < right:
         right = _speed(canvas, right, scene.speed)
     canvas.put(x, 0, _subject(scene, right - 2 - x), T3.on("well"))
     return canvas.lines()[0]

@@ -105,12 +105,14 @@ class _Page:
         if column < picture.width - 1:
             self.canvas.put(self.x + column, self.top + row, "┼", _CURSOR)
         self._leader(edge + 1, x - 1, self.top + row, y)
-        who = max(parts(int(self.codes.flat[block]))[2] for block in picture.lit)
+        meant = [parts(int(self.codes.flat[block])) for block in picture.lit]
+        who = max(who for _, _, who in meant)
+        sharing = max((amount for kind, amount, _ in meant if kind is Kind.SHARED), default=0)
         for at, note in enumerate(notes):
             swatch = picture.swatches[at] if at < len(picture.swatches) else None
             indent = 2 if at else 0
             if swatch is not None:
-                self.canvas.put(x, y, *glyph(_sample(swatch, who), self.look))
+                self.canvas.put(x, y, *glyph(_sample(swatch, who, sharing), self.look))
             for line in wrap_line(((note, T1 if not at else T2),), room - indent):
                 if y < self.top + picture.rows:
                     self.canvas.put_line(x + indent, y, line)
@@ -175,7 +177,7 @@ def _ghost(value: int, look: Look) -> tuple[str, Ink]:
     return char, Ink("ghost", "well" if kind is not Kind.PART else "ghost2")
 
 
-def _sample(kind: Kind, who: int) -> int:
-    """A cell such as the text speaks of, in the hue of whom it speaks of."""
-    amount = {Kind.STORED: 8, Kind.PART: 1, Kind.SHARED: 2}.get(kind, 0)
+def _sample(kind: Kind, who: int, sharing: int) -> int:
+    """A cell such as the text speaks of, in the hue of whom it speaks of, or shared by so many."""
+    amount = {Kind.STORED: 8, Kind.PART: 1, Kind.SHARED: sharing}.get(kind, 0)
     return code(kind, amount, 0 if kind in (Kind.SHARED, Kind.CACHED) else who)

@@ -23,6 +23,29 @@ async def test_it_opens_with_the_first_scene_and_ends_on_the_screen() -> None:
         assert app.screen is app.main
 
 
+async def test_a_scene_that_is_watched_has_no_speed_to_change_and_esc_says_where_it_leads() -> None:
+    app = still(small())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("T")
+        assert "esc leave for the simulation" in text(app, "page-footer")
+        await pilot.press("space")
+        assert "PAUSED" not in text(app, "page-header")
+        assert "[" not in text(app, "page-header")
+
+
+async def test_the_shape_before_a_number_of_requests_is_the_one_drawn() -> None:
+    app = still(small())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("T", "right", "right", "right")
+        shown = text(app, "page-text")
+        assert "4 the others: shared by 4 sequences each" in shown
+        await pilot.press("right")
+        shown = text(app, "page-text")
+        assert "+ in blocks that 10 requests share" in shown
+        assert "+++++++" in shown
+        assert "+: more" in shown
+
+
 async def test_back_and_away() -> None:
     app = still(small())
     async with app.run_test(size=SIZE) as pilot:

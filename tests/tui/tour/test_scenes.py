@@ -12,7 +12,7 @@ from kvtui.tui.tour.act import Act
 from kvtui.tui.tour.page import picture_of
 from kvtui.tui.tour.scenes import SCENES
 from kvtui.tui.tour.traffic import BLOCK, LONG, OPENING, WIDTH
-from kvtui.tui.view.canvas import line_width, plain
+from kvtui.tui.view.canvas import line_width, plain, text_width
 from kvtui.tui.view.palette import PALETTES, Look
 from kvtui.tui.view.tourpage import rows_for, tour_lines
 from kvtui.tui.view.words import LANGUAGES, tour_en, tour_ja
@@ -37,6 +37,14 @@ def test_every_scene_has_its_words_in_every_language(key: str, acts: dict[str, A
     for table in (tour_en.TOUR, tour_ja.TOUR):
         assert fields(table[key]) <= set(acts[key].point.values)
         assert len(table[key].notes) >= len(acts[key].point.swatches)
+
+
+@pytest.mark.parametrize("table", [tour_en.TOUR, tour_ja.TOUR])
+@pytest.mark.parametrize("key", KEYS)
+def test_no_sentence_is_cut_on_80_cells(key: str, table: dict[str, TourText], acts: dict[str, Act]) -> None:
+    words = table[key].filled(acts[key].point.values)
+    assert text_width(words.above) <= 78
+    assert len("1/7") + 2 + text_width(words.title) <= 78
 
 
 def test_contiguous_memory_is_locked_and_not_used(acts: dict[str, Act]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +41,13 @@ def test_every_state_has_a_shape_of_its_own(look: Look) -> None:
 @pytest.mark.parametrize("name", ["ascii", "ascii, no colour"])
 def test_ascii_is_ascii(name: str) -> None:
     assert all(glyph(each, LOOKS[name])[0].isascii() for each in STATES.values())
+
+
+def test_the_readme_has_the_shapes_that_are_drawn() -> None:
+    readme = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
+    for name in ("later", "never", "hole", "cached"):
+        shapes = [glyph(STATES[name], LOOKS[look])[0] for look in ("dark", "ascii")]
+        assert "| `{}` | `{}` |".format(*shapes) in readme
 
 
 def test_the_shapes() -> None:

@@ -166,5 +166,6 @@ LABELS: Final[dict[str, str]] = {
     "next scene": "次の場面",
     "to the screen": "画面へ",
     "watch it happen": "動きを見る",
-    "leave the tour": "ツアーを終える",
+    "leave for the screen": "画面へ",
+    "leave for the simulation": "シミュレーションへ",
 }

@@ -49,7 +49,7 @@ TOUR: Final[dict[str, TourText]] = {
         notes=(
             "{r} was the first to write into a shared block",
             "{copied}: its own copy of the block",
-            "{owners} sequences share each of the others",
+            "the others: shared by {owners} sequences each",
         ),
         figure="blocks saved: the prompt is stored once for all its answers.",
         text="Sequences that begin alike use the same blocks. A block is copied only when one of them has to"
@@ -57,7 +57,7 @@ TOUR: Final[dict[str, TourText]] = {
     ),
     "cache": TourText(
         title="What was computed once is found again",
-        above="prompts that begin with the same {hit} tokens; a digit = so many requests share the block",
+        above="prompts with the same first {hit} tokens; 2-9: requests that share, +: more",
         notes=(
             "{r} found {hit} of {prompt} tokens",
             "in blocks that {owners} requests share",

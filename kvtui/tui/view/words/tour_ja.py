@@ -53,7 +53,7 @@ TOUR: Final[dict[str, TourText]] = {
     ),
     "cache": TourText(
         title="一度計算したものは、また見つかる",
-        above="最初の {hit} トークンが同じプロンプト。数字はそのブロックを使う件数",
+        above="最初の {hit} トークンが同じプロンプト。数字はブロックを使う件数、+ は 10 以上",
         notes=(
             "{r}: {prompt} 中 {hit} トークンを発見",
             "そのブロックは {owners} 件で共有",
