@@ -13,6 +13,7 @@ from typing import Any
 
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import Experts, ModelSpec
+from kvtui.hardware.hffields import MOST, count, first, typed
 from kvtui.hardware.hflayers import kv_groups
 from kvtui.hardware.hfweights import INDEX, QUANTISATION, parameters, stored, tied
 
@@ -31,7 +32,6 @@ EXPERTS = ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_expe
 TOP_K = ("num_experts_per_tok", "experts_per_token", "moe_top_k", "moe_topk", "num_experts_per_token")
 UNBOUNDED = 1 << 20  # positions where the file sets no limit
 MOST_LAYERS = 100_000  # each is an entry of a list
-MOST = 10**12  # of anything else: far beyond every model, and well within a float
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +100,6 @@ def _model(file: Path, id: str, config: Config) -> ModelSpec:
     )
 
 
-def first(config: Config, names: tuple[str, ...], *, most: int = MOST, zero: bool = False) -> int | None:
-    """The first of these fields that the file has, a whole number from 1 to `most`.
-
-    null counts as absent, and with `zero` so does 0. Raises ValueError for any other value: taken as absent
-    it would give a wrong size.
-    """
-    for name in names:
-        value = config.get(name)
-        if value is None or (zero and value == 0):
-            continue
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 < value <= most or value != int(value):
-            raise ValueError(f"{name} is {str(value)[:40]}, not a whole number from 1 to {most:,}")
-        return int(value)
-    return None
-
-
 def _read(file: Path) -> Config:
     try:
         config = json.loads(file.read_text("utf-8"))
@@ -132,8 +115,8 @@ def _read(file: Path) -> Config:
 def _language(config: Config) -> Config:
     """The part that describes the language model, where others see or hear."""
     for key in ("text_config", "llm_config", "language_config", "thinker_config"):
-        part = config.get(key)
-        if isinstance(part, dict):
+        part = typed(config, key, dict)
+        if part is not None:
             return _language(part)
     return config
 
@@ -150,11 +133,20 @@ def _shape(text: Config, file: Path) -> Shape:
         )
     layers, hidden, heads, vocab = (found[name] or 0 for name in ("layers", "hidden", "heads", "vocab"))
     kv_heads = first(text, KV_HEADS) or heads
-    if text.get("multi_query") and not text.get("new_decoder_architecture"):
+    if typed(text, "multi_query", bool) and not text.get("new_decoder_architecture"):
         kv_heads = first(text, ("multi_query_group_num",)) or 1
-    head_dim = first(text, ("head_dim", "kv_channels", "attention_head_dim")) or hidden // heads
+    head_dim = first(text, ("head_dim", "kv_channels", "attention_head_dim")) or _divided(hidden, heads)
     intermediate = first(_same_in_all(text, layers), INTERMEDIATE) or 4 * hidden
     return Shape(layers, hidden, heads, kv_heads, head_dim, intermediate, vocab)
+
+
+def _divided(hidden: int, heads: int) -> int:
+    """The head size where the file leaves it to the other two."""
+    if hidden < heads:
+        raise ValueError(
+            f"num_attention_heads is {heads:,}, not a whole number from 1 to hidden_size {hidden:,}"
+        )
+    return hidden // heads
 
 
 def _same_in_all(text: Config, layers: int) -> Config:
@@ -166,7 +158,9 @@ def _same_in_all(text: Config, layers: int) -> Config:
 
 
 def _experts(text: Config) -> Experts | None:
-    count, top = first(text, EXPERTS, zero=True), first(text, TOP_K, zero=True)
-    if not count or count < 2:
+    experts, top = count(text, *EXPERTS), count(text, *TOP_K)
+    if experts < 2:
         return None
-    return Experts(count, min(top or 1, count), first(text, ("moe_intermediate_size", "intermediate_size")))
+    return Experts(
+        experts, min(top or 1, experts), first(text, ("moe_intermediate_size", "intermediate_size"))
+    )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import KvGroup
+from kvtui.hardware.hffields import count, indices, typed
 from kvtui.hardware.hfstates import state_of
 
 if TYPE_CHECKING:
@@ -52,10 +54,10 @@ def kv_groups(text: Config, shape: Shape, file: str) -> tuple[KvGroup, ...]:
     """Layers by kind of attention. Raises ConfigError for a layer or a layout of unknown kind."""
     _refuse_unknown(text, shape, file)
     kinds = _kinds(text, shape.layers, file)
-    shared = text.get("num_kv_shared_layers") or 0
+    shared = count(text, "num_kv_shared_layers", most=shape.layers - 1)
     if shared:
-        kinds = kinds[: shape.layers - int(shared)]  # the last layers read the KV of earlier ones
-    if text.get("kv_lora_rank"):
+        kinds = kinds[: shape.layers - shared]  # the last layers read the KV of earlier ones
+    if count(text, "kv_lora_rank"):
         return (_latent(text, kinds.count("full") or len(kinds), file),)
     counts = Counter(kinds)
     groups = [
@@ -71,83 +73,94 @@ def _refuse_unknown(text: Config, shape: Shape, file: str) -> None:
     for field, what in NOT_UNDERSTOOD.items():
         if text.get(field):
             raise ConfigError(f"{file} ({kind}) has {field}: {what}, which kvtui does not know")
-    values = text.get("v_head_dim")
-    if values and not text.get("kv_lora_rank") and values != shape.head_dim:
+    values = count(text, "v_head_dim")
+    if values and not count(text, "kv_lora_rank") and values != shape.head_dim:
         raise ConfigError(f"{file} ({kind}) has heads of {shape.head_dim} for K and {values} for V")
 
 
 def _latent(text: Config, layers: int, file: str) -> KvGroup:
-    rank, rope = text.get("kv_lora_rank"), text.get("qk_rope_head_dim")
-    if not isinstance(rank, int) or not isinstance(rope, int):
+    rank, rope = count(text, "kv_lora_rank"), count(text, "qk_rope_head_dim")
+    if text.get("qk_rope_head_dim") is None:
         raise ConfigError(f"{file} has kv_lora_rank and lacks qk_rope_head_dim")
     return KvGroup("mla", layers, kv_lora_rank=rank, qk_rope_head_dim=rope)
 
 
 def _group(kind: str, layers: int, text: Config, shape: Shape, file: str) -> KvGroup:
     heads, head_dim = shape.kv_heads, shape.head_dim
-    if kind == "full" and text.get("global_head_dim"):
-        head_dim = int(text["global_head_dim"])
-        heads = int(text.get("num_global_key_value_heads") or heads)
+    if kind == "full" and count(text, "global_head_dim"):
+        head_dim = count(text, "global_head_dim")
+        heads = count(text, "num_global_key_value_heads") or heads
     if kind == "linear":
         return KvGroup("linear", layers, state=state_of(text))
     if kind == "full":
         return KvGroup("full", layers, kv_heads=heads, head_dim=head_dim)
     field = "attention_chunk_size" if kind == "chunked" else "sliding_window"
-    window = text.get(field) or text.get("sliding_window_size")
-    if layers and not isinstance(window, int):
+    window = count(text, field, "sliding_window_size")
+    if layers and not window:
         raise ConfigError(f"{file} has {kind} layers and lacks {field}")
     return KvGroup(kind, layers, kv_heads=heads, head_dim=head_dim, window=window if layers else None)
 
 
 def _kinds(text: Config, layers: int, file: str) -> list[str]:
     """One kind a layer."""
-    listed = _listed(text)
-    if listed is not None:
-        unknown = sorted({str(word) for word in listed if word not in LAYER_WORDS})
-        if unknown:
-            raise ConfigError(f"{file} has layers of unknown kind: {', '.join(unknown)}")
-        return [LAYER_WORDS[word] for word in listed]
-    return _patterned(text, str(text.get("model_type", "")), layers)
+    words = _words(text, layers)
+    if words is None:
+        return _patterned(text, str(text.get("model_type", "")), layers)
+    unknown = sorted(
+        {str(word)[:40] for word in words if not isinstance(word, str) or word not in LAYER_WORDS}
+    )
+    if unknown:
+        raise ConfigError(f"{file} has layers of unknown kind: {', '.join(unknown)}")
+    if len(words) < layers:
+        raise ConfigError(f"{file} lists {len(words)} layers of {layers}")
+    return [LAYER_WORDS[word] for word in words[:layers]]  # what follows are layers that only draft
 
 
-def _listed(text: Config) -> list[Any] | None:
-    """The layers one by one, where the file lists them."""
-    for key in ("layer_types", "layers_block_type", "block_types"):
-        if isinstance(text.get(key), list):
-            return list(text[key])
-    pattern = text.get("hybrid_override_pattern")
-    if isinstance(pattern, str):
+def _words(text: Config, layers: int) -> list[Any] | None:
+    """A word for each layer, where the file lists them."""
+    for key in ("layer_types", "layers_block_type"):
+        words = typed(text, key, list)
+        if words is not None:
+            return words
+    repeated = typed(text, "block_types", list)
+    if repeated is not None:
+        return list(islice(cycle(repeated), layers))
+    pattern = typed(text, "hybrid_override_pattern", str)
+    if pattern is not None:
         return list(pattern)
-    mixed = text.get("linear_attn_config")
-    if isinstance(mixed, dict) and isinstance(mixed.get("full_attn_layers"), list):  # counted from 1
-        full, layers = set(mixed["full_attn_layers"]), int(text.get("num_hidden_layers", 0))
+    full = indices(typed(text, "linear_attn_config", dict) or {}, "full_attn_layers")
+    if full is not None:  # counted from 1
         return ["full" if i + 1 in full else "linear_attention" for i in range(layers)]
-    if isinstance(text.get("attn_type_list"), list):  # 1 = softmax attention
-        return ["full" if one else "linear_attention" for one in text["attn_type_list"]]
-    return None
+    softmax = typed(text, "attn_type_list", list)
+    return None if softmax is None else ["full" if one else "linear_attention" for one in softmax]
 
 
 def _patterned(text: Config, kind: str, layers: int) -> list[str]:
     """The layers by a rule of the architecture."""
-    every = text.get("full_attention_interval")
+    every = count(text, "full_attention_interval")
     if every:
-        return ["full" if (i + 1) % int(every) == 0 else "linear" for i in range(layers)]
-    if text.get("attn_layer_period"):
-        period, offset = int(text["attn_layer_period"]), int(text.get("attn_layer_offset") or 0)
+        return ["full" if (i + 1) % every == 0 else "linear" for i in range(layers)]
+    period, offset = count(text, "attn_layer_period"), count(text, "attn_layer_offset")
+    if period:
         return ["full" if i % period == offset else "linear" for i in range(layers)]
-    if text.get("attn_layer_indices"):
-        attended = set(text["attn_layer_indices"])
+    attended = indices(text, "attn_layer_indices")
+    if attended:
         return ["full" if i in attended else "linear" for i in range(layers)]
-    if text.get("attention_chunk_size") and text.get("no_rope_layers") != []:
-        every = int(text.get("no_rope_layer_interval") or 4)
+    if count(text, "attention_chunk_size") and text.get("no_rope_layers") != []:
+        every = count(text, "no_rope_layer_interval") or 4
         return ["full" if (i + 1) % every == 0 else "chunked" for i in range(layers)]
-    window, used = text.get("sliding_window"), text.get("use_sliding_window", True)
-    if not window or not used:
+    return _windowed(text, kind, layers)
+
+
+def _windowed(text: Config, kind: str, layers: int) -> list[str]:
+    """The layers of an architecture that may look back through a window."""
+    unused = "use_sliding_window" in text and not typed(text, "use_sliding_window", bool)
+    if unused or not count(text, "sliding_window"):
         return ["full"] * layers
-    every = int(text.get("sliding_window_pattern") or ALTERNATING.get(kind, 0))
+    every = count(text, "sliding_window_pattern") or ALTERNATING.get(kind, 0)
     if every:
         return ["full" if (i + 1) % every == 0 else "sliding" for i in range(layers)]
     if text.get("max_window_layers") is not None and "use_sliding_window" in text:
-        full = int(text["max_window_layers"])
+        full = count(text, "max_window_layers")
         return ["full" if i < full else "sliding" for i in range(layers)]
     return ["sliding"] * layers

@@ -11,6 +11,7 @@ from math import gcd
 from typing import Any
 
 from kvtui.hardware.catalogue import State
+from kvtui.hardware.hffields import required, word
 
 Config = dict[str, Any]
 
@@ -27,7 +28,10 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 def state_of(text: Config) -> State | None:
-    """The state of one layer; None where the architecture or one of its fields is not known."""
+    """The state of one layer; None where the architecture is not known or one of its fields is absent.
+
+    Raises ValueError for a field that is there and makes no sense.
+    """
     kind = str(text.get("model_type", ""))
     try:
         if kind in DELTA_NETS:
@@ -35,36 +39,38 @@ def state_of(text: Config) -> State | None:
         if kind in MAMBA1:
             return _mamba1(text)
         return _mamba2(text, kind) if kind in MAMBA2 else None
-    except (KeyError, TypeError):
+    except KeyError:
         return None
 
 
 def _delta_net(text: Config) -> State:
-    keys, values = text["linear_num_key_heads"], text["linear_num_value_heads"]
-    key, value = text["linear_key_head_dim"], text["linear_value_head_dim"]
+    keys, values = required(text, "linear_num_key_heads"), required(text, "linear_num_value_heads")
+    key, value = required(text, "linear_key_head_dim"), required(text, "linear_value_head_dim")
     return State(
         channels=2 * key * keys + value * values,
-        past=text["linear_conv_kernel_dim"] - 1,
+        past=required(text, "linear_conv_kernel_dim") - 1,
         numbers=values * value * key,
-        element=BYTES[text.get("mamba_ssm_dtype") or "bfloat16"],
+        element=BYTES[word(text, "mamba_ssm_dtype", BYTES, default="bfloat16")],
         parts=gcd(keys, values),
     )
 
 
 def _mamba1(text: Config) -> State:
-    inner = text["mamba_expand"] * text["hidden_size"]
-    past, width = text["mamba_d_conv"] - 1, text["mamba_d_state"]
+    inner = required(text, "mamba_expand") * required(text, "hidden_size")
+    past, width = required(text, "mamba_d_conv") - 1, required(text, "mamba_d_state")
     return State(channels=inner, past=past, numbers=inner * width, element=2, parts=inner)
 
 
 def _mamba2(text: Config, kind: str) -> State:
-    heads, size, width, groups, kernel = (text[field] for field in MAMBA2[kind])
-    full = kind in FULL_PRECISION
+    heads, size, width, groups, kernel = (required(text, field) for field in MAMBA2[kind])
+    element = 2
+    if kind in FULL_PRECISION:
+        element = BYTES[word(text, "mamba_ssm_cache_dtype", BYTES, default="float32")]
     return State(
         channels=heads * size + 2 * groups * width,
         past=kernel - 1,
         numbers=heads * size * width,
-        element=BYTES[text.get("mamba_ssm_cache_dtype", "float32")] if full else 2,
+        element=element,
         parts=gcd(heads, groups),
         within=True,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import WEIGHT_BITS, Experts
+from kvtui.hardware.hffields import count, typed
 
 if TYPE_CHECKING:
     from kvtui.hardware.hfconfig import Shape
@@ -47,8 +48,9 @@ TIED = (
 def tied(config: Config, text: Config) -> bool:
     """Whether the output embedding is the input embedding: the file's word, the text part's, the class's."""
     for part in (config, text):
-        if part.get("tie_word_embeddings") is not None:
-            return bool(part["tie_word_embeddings"])
+        said = typed(part, "tie_word_embeddings", bool)
+        if said is not None:
+            return said
     return str(text.get("model_type") or config.get("model_type")) in TIED
 
 
@@ -65,12 +67,12 @@ def parameters(config: Config, text: Config, shape: Shape, experts: Experts | No
     if experts is None:
         total = embedding + attention + shape.layers * matrices * shape.hidden * shape.intermediate
         return total, total
-    dense_layers = int(text.get("first_k_dense_replace") or 0)
-    step = int(text.get("decoder_sparse_step") or text.get("interleave_moe_layer_step") or 1)
+    dense_layers = count(text, "first_k_dense_replace")
+    step = count(text, "decoder_sparse_step", "interleave_moe_layer_step") or 1
     moe_layers = len([i for i in range(dense_layers, shape.layers) if (i + 1) % step == 0])
     one = 3 * shape.hidden * (experts.intermediate or shape.intermediate)
-    shared = int(text.get("n_shared_experts") or text.get("num_shared_experts") or 0) * one
-    shared += 3 * shape.hidden * int(text.get("shared_expert_intermediate_size") or 0)
+    shared = count(text, "n_shared_experts", "num_shared_experts") * one
+    shared += 3 * shape.hidden * count(text, "shared_expert_intermediate_size")
     dense = (shape.layers - moe_layers) * 3 * shape.hidden * shape.intermediate + moe_layers * shared
     total = embedding + attention + dense + moe_layers * experts.experts * one
     return total, total - moe_layers * (experts.experts - experts.top_k) * one
@@ -78,12 +80,12 @@ def parameters(config: Config, text: Config, shape: Shape, experts: Experts | No
 
 def _attention(text: Config, shape: Shape) -> int:
     """Projections of one layer."""
-    if not text.get("kv_lora_rank"):
+    if not count(text, "kv_lora_rank"):
         return 2 * shape.hidden * (shape.heads + shape.kv_heads) * shape.head_dim
-    rank, rope = int(text["kv_lora_rank"]), int(text.get("qk_rope_head_dim") or 0)
-    nope, value = int(text.get("qk_nope_head_dim") or 128), int(text.get("v_head_dim") or 128)
+    rank, rope = count(text, "kv_lora_rank"), count(text, "qk_rope_head_dim")
+    nope, value = count(text, "qk_nope_head_dim") or 128, count(text, "v_head_dim") or 128
     query = shape.heads * (nope + rope)
-    inner = int(text.get("q_lora_rank") or 0)
+    inner = count(text, "q_lora_rank")
     queries = inner * (shape.hidden + query) if inner else shape.hidden * query
     return (
         queries
@@ -95,7 +97,7 @@ def _attention(text: Config, shape: Shape) -> int:
 
 def stored(config: Config, text: Config, shape: Shape, total: int, file: Path) -> tuple[str, int | None]:
     """Type of the weights as published, and their bytes where they are not parameters x type."""
-    quantised = config.get("quantization_config") or text.get("quantization_config")
+    quantised = typed(config, "quantization_config", dict) or typed(text, "quantization_config", dict)
     dtype = _quantised(quantised or _beside(file.with_name(QUANTISATION)), file)
     plain = _plain(config, text)
     size = _indexed(file.with_name(INDEX))

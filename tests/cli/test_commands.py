@@ -74,3 +74,12 @@ def test_decisions_are_the_recorded_ones(tmp_path: Path, suffix: str) -> None:
     with opener(out, "rt") as stream:
         assert sum(1 for _ in stream) == 312
     assert "not overwritten" in complaint(*args)
+
+
+@pytest.mark.parametrize("command", [("capacity",), ("run", "article", "--headless"), ("sweep", "article")])
+def test_a_wrong_field_of_a_model_is_named(tmp_path: Path, command: tuple[str, ...]) -> None:
+    file = tmp_path / "config.json"
+    fields = {"num_hidden_layers": 2, "hidden_size": 16, "num_attention_heads": 32, "vocab_size": 1000}
+    file.write_text(json.dumps(fields))
+    said = complaint(*command, "--model", str(file), "--gpu", "h100-sxm")
+    assert f"{file} has a field of the wrong kind: num_attention_heads is 32, not a whole number" in said

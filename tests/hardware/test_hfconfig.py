@@ -158,7 +158,7 @@ def test_weights_as_stored(tmp_path: Path) -> None:
         (LLAMA | {"kv_lora_rank": 512}, "qk_rope_head_dim"),
         (LLAMA | {"layer_types": ["sliding_attention"] * 32}, "sliding_window"),
         (LLAMA | {"quantization_config": {"quant_method": "dream"}}, "dream"),
-        (LLAMA | {"hybrid_override_pattern": "M*M-"}, "index.json"),
+        (LLAMA | {"hybrid_override_pattern": "M*M-" * 8}, "index.json"),
     ],
 )
 def test_what_is_refused_says_why(tmp_path: Path, config: Any, words: str) -> None:
@@ -268,6 +268,58 @@ def test_a_field_that_is_there_and_makes_no_sense_is_refused_by_name(
 ) -> None:
     with pytest.raises(ConfigError, match=f"wrong kind: {field} is "):
         model_of(written(tmp_path, LLAMA | {field: value}))
+
+
+@pytest.mark.parametrize(
+    "heads", [{"num_attention_heads": 32}, {"sliding_window": 1024, "sliding_window_pattern": 6}]
+)
+def test_heads_of_no_size_are_refused(tmp_path: Path, heads: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match=r"config.json .*num_attention_heads is 32, not .* hidden_size 16"):
+        model_of(written(tmp_path, LLAMA | {"hidden_size": 16} | heads))
+
+
+WRONG_LAYOUTS: list[tuple[dict[str, Any], str]] = [
+    ({"layer_types": ["full_attention"] * 31}, "lists 31 layers of 32"),
+    ({"layer_types": [["full_attention"]] * 32}, "layers of unknown kind"),
+    ({"layer_types": "full_attention"}, "layer_types is full_attention, not a list"),
+    ({"hybrid_override_pattern": ["M"]}, "hybrid_override_pattern is .* not text"),
+    ({"attn_layer_indices": 7}, "attn_layer_indices is 7, not a list"),
+    ({"attn_layer_indices": [1.5]}, "attn_layer_indices lists 1.5, not the number of a layer"),
+    ({"linear_attn_config": [1]}, "linear_attn_config is .* not an object"),
+    ({"full_attention_interval": "4"}, "full_attention_interval is 4, not a whole number"),
+    ({"attn_layer_period": 8, "attn_layer_offset": -1}, "attn_layer_offset is -1, not a whole number from 0"),
+    ({"sliding_window": -1}, "sliding_window is -1, not a whole number from 0"),
+    ({"sliding_window": 8, "use_sliding_window": "no"}, "use_sliding_window is no, not true or false"),
+    ({"num_kv_shared_layers": 32}, "num_kv_shared_layers is 32, not a whole number from 0 to 31"),
+    ({"kv_lora_rank": 512, "qk_rope_head_dim": -64}, "qk_rope_head_dim is -64, not a whole number"),
+    ({"global_head_dim": 1.5}, "global_head_dim is 1.5, not a whole number"),
+    ({"num_local_experts": 8, "n_shared_experts": -1}, "n_shared_experts is -1, not a whole number"),
+    ({"quantization_config": "fp8"}, "quantization_config is fp8, not an object"),
+    ({"tie_word_embeddings": "false"}, "tie_word_embeddings is false, not true or false"),
+]
+
+
+@pytest.mark.parametrize(("fields", "words"), WRONG_LAYOUTS)
+def test_a_layout_that_makes_no_sense_is_refused_by_name(
+    tmp_path: Path, fields: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"config.json .*{words}"):
+        model_of(written(tmp_path, LLAMA | fields))
+
+
+def test_a_window_that_is_not_used_is_none(tmp_path: Path) -> None:
+    for used in (False, None):
+        found = model_of(written(tmp_path, LLAMA | {"sliding_window": 8, "use_sliding_window": used}))
+        assert found.kv_groups == model_of(written(tmp_path, LLAMA)).kv_groups
+
+
+def test_layers_are_counted_as_often_as_the_model_has_them(tmp_path: Path) -> None:
+    """A list of a few is repeated; what a list has beyond the layers are those that only draft."""
+    few = {"num_hidden_layers": 5, "block_types": ["recurrent", "recurrent", "attention"]}
+    more = {"num_hidden_layers": 2, "layer_types": ["full_attention"] * 3}
+    repeated, cut = (model_of(written(tmp_path, LLAMA | fields)).kv_groups for fields in (few, more))
+    assert [(group.kind, group.layers) for group in repeated] == [("full", 1), ("linear", 4)]
+    assert [(group.kind, group.layers) for group in cut] == [("full", 2)]
 
 
 @pytest.mark.parametrize("value", ["x", 0, [], True])

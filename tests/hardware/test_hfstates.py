@@ -56,3 +56,34 @@ def test_what_is_not_known_is_not_guessed() -> None:
     assert state_of({"model_type": "lfm2", "conv_L_cache": 3}) is None
     lacking = {field: value for field, value in DELTA.items() if field != "linear_conv_kernel_dim"}
     assert state_of({"model_type": "qwen3_next", **lacking}) is None
+
+
+WHOLE = [("qwen3_next", DELTA, field) for field in DELTA]
+WHOLE += [
+    ("granitemoehybrid", MAMBA2 | {"mamba_n_groups": 1}, field) for field in (*MAMBA2, "mamba_n_groups")
+]
+WHOLE += [("nemotron_h", NEMOTRON, field) for field in NEMOTRON]
+WHOLE += [("jamba", JAMBA, field) for field in JAMBA]
+
+
+@pytest.mark.parametrize(("kind", "fields", "field"), WHOLE)
+@pytest.mark.parametrize("value", [-5, 0, 1.5, "16", [1], True, float("inf"), float("nan"), 1e308])
+def test_a_field_that_makes_no_sense_is_refused_by_name(
+    kind: str, fields: dict[str, Any], field: str, value: Any
+) -> None:
+    with pytest.raises(ValueError, match=f"^{field} is .*, not a whole number from 1 to"):
+        state_of({"model_type": kind, **fields, field: value})
+
+
+@pytest.mark.parametrize("value", ["float64", "", 4, ["float32"]])
+def test_a_type_of_state_that_nobody_knows_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"^mamba_ssm_dtype is .*, not one of float32, bfloat16, float16"):
+        state_of({"model_type": "qwen3_next", **DELTA, "mamba_ssm_dtype": value})
+    with pytest.raises(ValueError, match=r"^mamba_ssm_cache_dtype is "):
+        state_of({"model_type": "nemotron_h", **NEMOTRON, "mamba_ssm_cache_dtype": value})
+
+
+def test_null_counts_as_absent() -> None:
+    unsaid = {"model_type": "qwen3_next", **DELTA}
+    assert state_of(unsaid | {"mamba_ssm_dtype": None}) == state_of(unsaid)
+    assert state_of(unsaid | {"linear_num_key_heads": None}) is None
