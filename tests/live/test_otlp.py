@@ -151,6 +151,22 @@ async def test_times_that_cannot_be_are_not_known(first: object, tmp_path: Path)
     assert (row["prompt"], row["ttft_ms"], row["e2e_ms"]) == (120, None, None)
 
 
+@pytest.mark.parametrize("digits", [400, 5000])
+async def test_numbers_that_are_too_large_spoil_their_span_only(digits: int, tmp_path: Path) -> None:
+    path, many = tmp_path / "t.jsonl", "9" * digits
+    async with receiving(path) as (session, url):
+        now = time.time_ns()
+        late = span(now, startTimeUnixNano=many, spanId="a")
+        odd = span(now, endTimeUnixNano=many, spanId="b")
+        odd["attributes"][0]["value"] = {"doubleValue": 10**400}
+        odd["attributes"][2]["value"] = {"intValue": many}
+        async with session.post(url, json=document(late, odd, span(now, spanId="c"))) as answer:
+            assert answer.status == 200
+    first, second = map(json.loads, path.read_text().splitlines()[1:])
+    assert [first[name] for name in ("prompt", "output", "ttft_ms", "e2e_ms")] == [None, 30, None, None]
+    assert second["prompt"] == 120
+
+
 async def test_what_cannot_be_unpacked_is_told_to_the_sender(tmp_path: Path) -> None:
     sent = {"Content-Type": "application/json"}
     async with receiving(tmp_path / "t.jsonl") as (session, url):

@@ -15,9 +15,9 @@ from kvtui.live.traffic.heads import request_head
 
 pytest.importorskip("httptools")
 pytest.importorskip("msgspec")
-from kvtui.live.traffic.asking import asked
+from kvtui.live.traffic.asking import asked, fields_of
 from kvtui.live.traffic.passing import Answer
-from kvtui.live.traffic.requests import Reader, Refused, Request
+from kvtui.live.traffic.requests import Reader, Request
 
 CUTS = st.lists(st.integers(1, 80), max_size=12)
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -60,9 +60,10 @@ def test_requests_that_follow_each_other(cuts: list[int]) -> None:
     assert (b"X-T", b"1") not in found[1].headers
 
 
-def test_who_waits_for_a_word_before_the_body() -> None:
+@pytest.mark.parametrize("word", [b"100-continue", b"100-Continue"])
+def test_who_waits_for_a_word_before_the_body(word: bytes) -> None:
     reader = Reader()
-    reader.take(b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+    reader.take(b"POST / HTTP/1.1\r\nExpect: " + word + b"\r\nContent-Length: 2\r\n\r\n")
     assert reader.encourage
     assert [each.body for each in reader.take(b"ab")] == [b"ab"]
     assert not reader.encourage
@@ -79,17 +80,33 @@ def test_who_waits_for_a_word_before_the_body() -> None:
     ],
 )
 def test_what_is_no_request_is_refused(data: bytes) -> None:
-    with pytest.raises(Refused):
-        Reader().take(data)
+    reader = Reader()
+    assert reader.take(data) == []
+    assert reader.refused is not None
+
+
+@pytest.mark.parametrize("data", [b"\x00\xffnonsense\r\n", b"OPTIONS * HTTP/1.1\r\n\r\n"])
+def test_what_came_before_nonsense_is_a_request_and_what_comes_after_is_none(data: bytes) -> None:
+    whole = b"GET /a HTTP/1.1\r\n\r\n"
+    reader = Reader()
+    assert [each.target for each in reader.take(whole + data + whole)] == [b"/a"]
+    assert reader.refused is not None
+    assert reader.refused.status == 400
+    assert reader.take(whole) == []
+
+
+def test_requests_for_another_protocol_follow_each_other() -> None:
+    data = b"GET /a HTTP/1.1\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n" * 2000
+    assert len(Reader().take(data)) == 2000
 
 
 def test_a_request_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "LARGEST", 1000)
     reader = Reader()
     reader.take(b"GET / HTTP/1.1\r\nX: " + b"x" * 900)
-    with pytest.raises(Refused, match="is not passed on") as refused:
-        reader.take(b"x" * 100)
-    assert refused.value.status == 413
+    reader.take(b"x" * 100)
+    assert reader.refused is not None
+    assert (reader.refused.status, "is not passed on" in reader.refused.message) == (413, True)
     packed = gzip.compress(b"0" * 5000)
     head = b"POST / HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
     (bomb,) = Reader().take(head + packed)
@@ -188,6 +205,8 @@ def test_the_usage_is_asked_for_without_another_change(options: bytes, before: b
         b'{"tools": [{"stream": true}]}',
         b'{"stream": true, "stream_options": {"include_usage": true}}',
         b'{"stream": true, "stream_options": 7}',
+        b'{"stream": true, "stream_options": {}, "prompt": "\xff\xfe"}',
+        b'{"stream": true, "stream_options": {}, "temperature": 1e999}',
     ],
 )
 def test_who_needs_no_asking_is_left_alone(body: bytes) -> None:
@@ -199,3 +218,27 @@ def test_who_needs_no_asking_is_left_alone(body: bytes) -> None:
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"stream": tru}', b"[" * 100_000])
 def test_what_cannot_be_read_is_passed_on_unrecorded(body: bytes) -> None:
     assert asked(request(body=body, target=b"/v1/completions"), ask_usage=True) is None
+
+
+@pytest.mark.parametrize(
+    "odd", [b'"prompt": "\\ud83d"', b'"temperature": 1e999', b'"prompt": "\xff"', b'"n": NaN']
+)
+def test_what_only_some_can_read_is_recorded_and_asked_for_its_usage(odd: bytes) -> None:
+    body = b'{"stream": true, %b}' % odd
+    found = asked(request(body=body, target=b"/v1/completions"), ask_usage=True)
+    assert found is not None
+    assert found.asks_usage
+    assert b"".join(found.body) == body[:-1] + b',"stream_options":{"include_usage":true}}'
+    assert fields_of(body)["stream"] is True  # type: ignore[index]
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b"[" * 100_000, '{"a": 1}'.encode("utf-16")])
+def test_what_is_no_object_has_no_fields(body: bytes) -> None:
+    assert fields_of(body) is None
+
+
+def test_behind_a_whole_answer_nothing_matters() -> None:
+    whole = OK + b"Content-Length: 2\r\n\r\nok"
+    passed, answer = answered(whole + b"nonsense", [])
+    assert passed == whole
+    assert (answer.whole, answer.last) == (True, True)

@@ -63,6 +63,20 @@ def test_the_first_token_is_the_first_thing_generated(delta: dict[str, object], 
     assert (stream.began, stream.chunks) == (began, int(began))
 
 
+@pytest.mark.parametrize(
+    ("event", "chunks"),
+    [
+        ({"error": {"message": "no"}}, 1),
+        ({"type": "error", "code": None, "message": "no"}, 1),
+        ({"choices": [{"delta": {"content": 'an "error"'}}], "error": None}, 2),
+    ],
+)
+def test_an_error_in_the_middle_is_no_token(event: dict[str, object], chunks: int) -> None:
+    stream = Stream(hide_usage=False)
+    stream.take(CHAT[1] + b"data: " + json.dumps(event).encode() + b"\n\n")
+    assert (stream.began, stream.chunks) == (True, chunks)
+
+
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
 def test_only_deltas_are_tokens_of_a_response(separators: tuple[str, str]) -> None:
     usage = {"input_tokens": 5, "output_tokens": 2}

@@ -105,9 +105,9 @@ class Stream:
         """Only deltas have tokens in the Responses API; elsewhere every event from the first token on."""
         if kind := _TYPE.search(data):
             token = kind[1].endswith(b"delta")
-            self.began |= token
         else:
-            token = self.began = self.began or _generated(_json(data))
+            token = (self.began and b'"error"' not in data) or _generated(_json(data))
+        self.began |= token
         self.chunks += token
 
 
@@ -117,7 +117,7 @@ def _generated(event: object) -> bool:
         return True
     choices = event.get("choices")
     if not isinstance(choices, list):
-        return "error" not in event
+        return "error" not in event and event.get("type") != "error"
     return any(_has_token(choice) for choice in choices if isinstance(choice, dict))
 
 

@@ -16,7 +16,7 @@ from kvtui.live.traffic.asking import Parts
 from kvtui.live.traffic.heads import CONTINUE, request_head, whole_answer
 from kvtui.live.traffic.notes import Note
 from kvtui.live.traffic.passing import Answer
-from kvtui.live.traffic.requests import Reader, Refused, Request, httptools
+from kvtui.live.traffic.requests import Reader, Request, httptools
 from kvtui.live.traffic.upstream import Upstream
 
 
@@ -78,11 +78,7 @@ class Client(asyncio.BufferedProtocol):
         return self._passage.room
 
     def buffer_updated(self, nbytes: int) -> None:
-        try:
-            requests = self._reader.take(self._passage.room[:nbytes])
-        except Refused as refused:
-            self._say_no(refused.status, refused.message)
-            return
+        requests = self._reader.take(self._passage.room[:nbytes])
         self._waiting += ((request, *self._passage.begin(request)) for request in requests)
         if len(self._waiting) > 1:
             self._transport.pause_reading()
@@ -93,10 +89,7 @@ class Client(asyncio.BufferedProtocol):
         if self._answer is not None or self._transport.is_closing():
             return
         if not self._waiting:
-            self._transport.resume_reading()
-            if self._reader.encourage:
-                self._reader.encourage = False
-                self._transport.write(CONTINUE)
+            self._listen()
             return
         if self._server is None or not self._server.open:
             self._connect()
@@ -108,15 +101,26 @@ class Client(asyncio.BufferedProtocol):
         head = request_head(request, sum(map(len, body)), host=upstream.host, base=upstream.base)
         self._server.transport.writelines([head, *body])
 
+    def _listen(self) -> None:
+        """To what comes next, when everything was answered."""
+        if refused := self._reader.refused:
+            self._say_no(*refused)
+            return
+        self._transport.resume_reading()
+        if self._reader.encourage:
+            self._reader.encourage = False
+            self._transport.write(CONTINUE)
+
     def answered(self, data: memoryview) -> None:
         """By the server."""
         if self._answer is None:
             self._hang_up()  # nobody had asked
             return
+        tools = httptools()
         try:
             passed = self._answer.take(data)
-        except httptools().HttpParserError:
-            self._break_off()
+        except (tools.HttpParserError, tools.HttpParserUpgrade):
+            self._break_off("the server's answer is no HTTP")
             return
         if passed:
             self._transport.write(passed)
@@ -145,11 +149,17 @@ class Client(asyncio.BufferedProtocol):
             self._transport.write(last)
             self._over()
         elif self._answer is not None:
-            self._break_off()
+            self._break_off("the server hung up")
 
-    def _break_off(self) -> None:
-        """So must we, that nobody takes half an answer for a whole one."""
-        self._transport.abort()
+    def _break_off(self, why: str) -> None:
+        """What has begun: nobody is to take half an answer for a whole one. Who has nothing yet is told."""
+        assert self._answer is not None
+        if self._answer.begun:
+            self._transport.abort()
+            return
+        self._answer = None
+        self._hang_up()
+        self._no_answer(why)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.close()
@@ -188,25 +198,22 @@ class Client(asyncio.BufferedProtocol):
         except OSError as error:
             self._connecting = None
             if self._waiting:
-                self._unreachable(error)
+                self._no_answer(f"the server cannot be reached: {type(error).__name__}")
             return
         self._connecting = None
         self._server = server
         self._throttle()
         self._go_on()
 
-    def _unreachable(self, error: OSError) -> None:
+    def _no_answer(self, why: str) -> None:
         *_, note = self._waiting[0]
         if note is not None:
             note.head(502, [])
             note.end()
-        self._say_no(502, f"the server cannot be reached: {type(error).__name__}")
+        self._say_no(502, why)
 
     def _say_no(self, status: int, words: str) -> None:
         """And end."""
-        if self._answer is not None:
-            self._break_off()  # nothing can be said in the middle of another answer
-            return
         kind = HTTPStatus(status).name.lower()
         error = {"message": f"kvtui record: {words}", "type": kind, "code": status}
         body = json.dumps({"error": error}).encode()

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Final
 
 from kvtui.live.traffic.answers import Plain, Stream
-from kvtui.live.traffic.asking import Asked, Parts, asked, msgspec
+from kvtui.live.traffic.asking import Asked, Parts, asked, fields_of
 from kvtui.live.traffic.identity import Prefixes
 from kvtui.live.traffic.requests import Headers, Request, header
 from kvtui.live.traffic.tracefile import Exchange, TraceFile
@@ -85,7 +85,7 @@ class Notes:
         if found is None:
             return (request.body,), None
         note = Note(self, request, found)
-        while self._waiting > MOST:
+        while self._work and self._waiting > MOST:
             self._step()  # rather slow than without bound
         self._waiting += len(request.body)
         asyncio.get_running_loop().call_soon(self._trace.open, note.exchange)
@@ -109,7 +109,7 @@ class Notes:
 
     def _identify(self, note: Note, request: Request) -> Iterator[None]:
         """Who asks, and for what."""
-        fields = msgspec().json.decode(request.body)
+        fields = fields_of(request.body) or {}
         note.exchange.session = self._who(request.headers, fields)
         note.exchange.model = fields["model"] if isinstance(fields.get("model"), str) else None
         yield

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +16,7 @@ from kvtui.errors import ConfigError
 from kvtui.live.traffic.answers import Usage
 from kvtui.live.traffic.heads import CONTINUE, whole_answer
 from kvtui.live.traffic.listening import listening
-from kvtui.live.traffic.requests import Reader, Refused, Request, header
+from kvtui.live.traffic.requests import Reader, Request, header
 from kvtui.live.traffic.tracefile import Exchange, TraceFile
 from kvtui.traces.formats.otel import usage_of
 from kvtui.traces.spans import Span, otlp_spans, summing_up
@@ -26,6 +25,8 @@ PATH = "/v1/traces"
 REMEMBERED = 100_000  # ids of spans: those of an hour and more
 _PROTOBUF, _JSON = b"application/x-protobuf", b"application/json"
 _TTFT = ("gen_ai.latency.time_to_first_token", "gen_ai.server.time_to_first_token")  # seconds
+_DIGITS = 20  # of whole numbers of 64 bits
+_LONGEST_S = 1e9  # decades: no time to a first token
 _MODEL = ("gen_ai.response.model", "gen_ai.request.model")
 
 
@@ -112,17 +113,15 @@ class _Sender(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        try:
-            requests = self._reader.take(data)
-        except Refused as refused:
-            self._transport.write(_no(refused.status, refused.message))
-            self._transport.close()
-            return
-        for request in requests:
+        for request in self._reader.take(data):
             self._transport.write(self._answer(request))
             if not request.stays:
                 self._transport.close()
-        if self._reader.encourage:
+                return
+        if refused := self._reader.refused:
+            self._transport.write(_no(*refused))
+            self._transport.close()
+        elif self._reader.encourage:
             self._reader.encourage = False
             self._transport.write(CONTINUE)
 
@@ -136,7 +135,7 @@ def _first(span: Span, keys: tuple[str, ...]) -> Any:
 
 
 def _seconds(value: object) -> float | None:
-    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LONGEST_S
     return float(value) if known else None  # type: ignore[arg-type]
 
 
@@ -144,7 +143,8 @@ def _whole(value: object) -> int | None:
     """OTLP/JSON writes whole numbers of 64 bits as text."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
-    return int(value) if str(value).isdecimal() else None
+    text = str(value)
+    return int(value) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
 def _unpacked(body: bytes) -> Any:

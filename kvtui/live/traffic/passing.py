@@ -35,14 +35,22 @@ class Answer:
         self._head, self._body = b"", list[bytes]()
         self._chunked = self._in_body = self._to_the_end = False
         self.whole = False
+        self.begun = False  # whether the client has something of it
         self.last = False  # whether the server's connection ends with it
 
     def take(self, data: bytes | memoryview) -> bytes:
-        """Raises HttpParserError where that is no answer."""
-        self._parser.feed_data(data)
+        """Raises HttpParserError where that is no answer, HttpParserUpgrade where it changes the protocol."""
+        try:
+            self._parser.feed_data(data)
+        except httptools().HttpParserError:
+            if not self.whole:
+                raise
+            self.last = True  # behind the answer nothing matters
         head, self._head = self._head, b""
         body, self._body = b"".join(self._body), []
-        return head + self._passed(body) + (self._end() if self.whole else b"")
+        passed = head + self._passed(body) + (self._end() if self.whole else b"")
+        self.begun |= bool(passed)
+        return passed
 
     def broken(self) -> bytes | None:
         """The server's connection has ended. Gives the last bytes if that is how the answer ends; None if it

@@ -6,7 +6,7 @@ import time
 import zlib
 from typing import Any, Final, NamedTuple
 
-from kvtui.errors import ConfigError, KvtuiError
+from kvtui.errors import ConfigError
 
 LARGEST: Final = 256 << 20  # bytes of a request
 _UNPACKED: Final = (b"gzip", b"x-gzip", b"deflate")
@@ -15,12 +15,11 @@ _ANY_HEADER: Final = 32 + zlib.MAX_WBITS  # of gzip or zlib
 Headers = list[tuple[bytes, bytes]]
 
 
-class Refused(KvtuiError):
+class Refused(NamedTuple):
     """What came is no request that can be passed on; `status` is the answer to it."""
 
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+    status: int
+    message: str
 
 
 class Request(NamedTuple):
@@ -53,47 +52,42 @@ def header(headers: Headers, name: bytes) -> bytes | None:
 
 
 class Reader:
-    """Takes the bytes of a connection; gives requests once they are whole."""
+    """Takes the bytes of a connection; gives requests once they are whole, up to what is none: `refused`."""
 
     def __init__(self) -> None:
         self._tools = httptools()
         self._whole: list[Request] = []
         self._size = 0
         self.encourage = False  # whether the client waits for a word before it sends the body
+        self.refused: Refused | None = None  # after the requests that came before
         self._renew()
 
     def _renew(self) -> None:
         self._parser = self._tools.HttpRequestParser(self)
 
     def take(self, data: bytes | memoryview) -> list[Request]:
-        """Some bytes; gives the requests that end in them.
-
-        Raises:
-            Refused: what came is none, or too large.
-        """
+        """Some bytes; gives the requests that end in them."""
         self._size += len(data)
+        while data and self.refused is None:
+            data = self._feed(data)
+        if self._size > LARGEST:
+            self._refuse(413, f"a request of more than {LARGEST >> 20} MiB is not passed on")
+        whole, self._whole = self._whole, []
+        return whole
+
+    def _feed(self, data: bytes | memoryview) -> bytes | memoryview:
+        """Gives what is for another parser."""
         try:
             self._parser.feed_data(data)
         except self._tools.HttpParserUpgrade as upgrade:
             self._renew()  # which is not done here: what follows is the next request
-            if rest := data[upgrade.args[0] :]:
-                self._size = 0
-                return self.take(rest)
+            return data[upgrade.args[0] :]
         except self._tools.HttpParserError as error:
-            raise Refused(400, f"this is no HTTP request: {error}") from None
-        if self._size > LARGEST:
-            raise Refused(413, f"a request of more than {LARGEST >> 20} MiB is not passed on")
-        whole, self._whole = self._whole, []
-        return [request._replace(target=self._origin(request.target)) for request in whole]
+            self._refuse(400, f"this is no HTTP request: {error}")
+        return b""
 
-    def _origin(self, target: bytes) -> bytes:
-        """Path and query, of a whole address too."""
-        if target.startswith(b"/"):
-            return target
-        _, found, rest = target.partition(b"://")
-        if not found:
-            raise Refused(400, "only paths on a server are passed on")
-        return b"/" + rest.partition(b"/")[2]
+    def _refuse(self, status: int, message: str) -> None:
+        self.refused = self.refused or Refused(status, message)
 
     # What httptools calls.
 
@@ -113,7 +107,7 @@ class Reader:
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        self.encourage = header(self._headers, b"expect") == b"100-continue"
+        self.encourage = (header(self._headers, b"expect") or b"").lower() == b"100-continue"
 
     def on_body(self, part: bytes) -> None:
         self._body.append(part)
@@ -122,9 +116,15 @@ class Reader:
     def on_message_complete(self) -> None:
         parser = self._parser
         newer = parser.get_http_version() == "1.1"
+        self._size, self.encourage = 0, False
+        target = _origin(self._target)
+        if target is None:
+            self._refuse(400, "only paths on a server are passed on")
+        if target is None or self.refused:
+            return
         request = Request(
             parser.get_method(),
-            self._target,
+            target,
             self._headers,
             b"".join(self._body),
             newer,
@@ -132,7 +132,14 @@ class Reader:
             self._came_s,
         )
         self._whole.append(unpacked(request))
-        self._size, self.encourage = 0, False
+
+
+def _origin(target: bytes) -> bytes | None:
+    """Path and query, of a whole address too."""
+    if target.startswith(b"/"):
+        return target
+    _, found, rest = target.partition(b"://")
+    return b"/" + rest.partition(b"/")[2] if found else None
 
 
 def unpacked(request: Request) -> Request:

@@ -128,7 +128,7 @@ def _ms(time_s: float | None, start_s: float) -> float | None:
     return None if time_s is None else _milliseconds(time_s - start_s)
 
 
-def json_object(text: bytes) -> dict[str, Any] | None:
+def json_object(text: bytes | str) -> dict[str, Any] | None:
     """The JSON object that the text is, if it is one."""
     try:
         value = json.loads(text)
