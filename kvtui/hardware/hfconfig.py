@@ -158,9 +158,8 @@ def _same_in_all(text: Config, layers: int) -> Config:
 
 
 def _experts(text: Config) -> Experts | None:
-    experts, top = count(text, *EXPERTS), count(text, *TOP_K)
+    experts = count(text, *EXPERTS)
     if experts < 2:
         return None
-    return Experts(
-        experts, min(top or 1, experts), first(text, ("moe_intermediate_size", "intermediate_size"))
-    )
+    top = count(text, *TOP_K, most=experts) or 1
+    return Experts(experts, top, first(text, ("moe_intermediate_size", "intermediate_size")))

@@ -147,7 +147,7 @@ class _Experts(NamedTuple):
 
 def _experts(model: ModelSpec, gpu: GpuSpec, tp: int) -> _Experts:
     """From active = dense + experts x top_k / number and total = dense + experts."""
-    if model.moe is None:
+    if model.moe is None or model.moe.top_k == model.moe.experts:  # a token that visits all: a dense model
         return _Experts()
     top = model.moe.top_k / model.moe.experts
     params = (model.params_total - model.params_active) / (1 - top)

@@ -294,6 +294,10 @@ WRONG_LAYOUTS: list[tuple[dict[str, Any], str]] = [
     ({"kv_lora_rank": 512, "qk_rope_head_dim": -64}, "qk_rope_head_dim is -64, not a whole number"),
     ({"global_head_dim": 1.5}, "global_head_dim is 1.5, not a whole number"),
     ({"num_local_experts": 8, "n_shared_experts": -1}, "n_shared_experts is -1, not a whole number"),
+    (
+        {"num_experts": 8, "num_experts_per_tok": 9},
+        "num_experts_per_tok is 9, not a whole number from 0 to 8",
+    ),
     ({"quantization_config": "fp8"}, "quantization_config is fp8, not an object"),
     ({"tie_word_embeddings": "false"}, "tie_word_embeddings is false, not true or false"),
 ]

@@ -105,6 +105,16 @@ def test_experts_take_their_fixed_time_and_are_never_faster_than_dense_layers_of
     assert mixture.token < dense.token, "the rest of a mixture is less than all that is active"
 
 
+def test_a_mixture_of_which_a_token_visits_all_is_a_dense_model() -> None:
+    mixture = model("mixtral-8x7b")
+    assert mixture.moe is not None
+    all_of_it = replace(
+        mixture, moe=replace(mixture.moe, top_k=mixture.moe.experts), params_active=mixture.params_total
+    )
+    dense = replace(all_of_it, moe=None)
+    assert RooflineCost.of(all_of_it, gpu("h100-sxm")) == RooflineCost.of(dense, gpu("h100-sxm"))
+
+
 def test_kernels_of_experts_are_those_measured_for_their_weights_or_others() -> None:
     known = gpu("h100-sxm").efficiency.experts
     assert expert_kernel(gpu("h100-sxm"), "fp8") == ("fp8", known["fp8"])
