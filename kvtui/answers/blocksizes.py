@@ -19,6 +19,7 @@ LEVEL = 0.99  # share of the best throughput that counts as the best
 BAR = 30  # cells
 USUAL = 16  # tokens, vLLM's own choice on GPUs
 HEAD = f"{'block':>5}{'waste':>9}{'table':>9}{'fit':>6}{'batch':>8}{'tokens/s':>10}{'hits':>7}"
+HELD = "of what requests hold"  # what a waste is a share of
 COLUMN = 13  # of a measured kernel
 Row = dict[str, Any]
 
@@ -126,7 +127,7 @@ def _take(good: Sequence[Row]) -> str:
         if row["block_size"] == KERNEL_BLOCK
         else "no smaller one does as well"
     )
-    return f"Run {row['block_size']}: {own}{least}, so it wastes least at block ends ({waste})."
+    return f"Run {row['block_size']}: {own}{least}, so it wastes least at block ends ({waste} {HELD})."
 
 
 def text(found: dict[str, Any], *, ascii: bool = False) -> str:
@@ -138,6 +139,7 @@ def text(found: dict[str, Any], *, ascii: bool = False) -> str:
         " " * len(HEAD) + "  attention, longer than at its best",
         HEAD + "".join(f"{column:>{COLUMN}}" for column in columns),
         *map(_line, rows),
+        f"waste: empty ends of blocks, the mean share {HELD}",
         f"* no size for vLLM: its FlashAttention and Triton kernels take multiples of {KERNEL_BLOCK} tokens",
         "",
         *_picture(rows, "=-" if ascii else "▇░"),
@@ -150,11 +152,11 @@ def text(found: dict[str, Any], *, ascii: bool = False) -> str:
 
 
 def _picture(rows: Sequence[Row], glyphs: str) -> list[str]:
-    """Tokens/s lost against the best size, and memory lost at block ends: bars of one scale."""
+    """Tokens/s lost against the best size, and what requests hold lost at block ends: bars of one scale."""
     best = max(row["output_tokens_per_s"] for row in rows) or 1.0
     losses = [(100 * (1 - row["output_tokens_per_s"] / best), row["waste_pct"] or 0.0) for row in rows]
     most = max(max(pair) for pair in losses) or 1.0
-    lines = [f"{'':>5}  {'tokens/s lost':<{BAR + 8}}memory lost inside blocks"]
+    lines = [f"{'':>5}  {'tokens/s lost':<{BAR + 8}}lost at block ends, {HELD}"]
     for row, pair in zip(rows, losses, strict=True):
         bars = [
             f"{glyph * round(BAR * loss / most)} {loss:.1f}%"

@@ -57,8 +57,8 @@ KEY = "".join(
 COLUMNS = (
     "Of the times, 99 of 100 requests have a shorter one; behind ± is the median error of such predictions. "
     "First token: from the arrival of a request to the first token of its answer. Next tokens: the mean time "
-    "of each that follows. Memory wasted: the share of the memory for K and V that is held and never filled, "
-    "on average. The settings to be taken are marked."
+    "of each that follows. Memory wasted: the mean share of the whole memory for K and V that is held and "
+    "empty, or in holes too small for a request. The settings to be taken are marked."
 )
 CAVEATS = (
     "Every scheduler decision is simulated step for step by the rules of vLLM; seconds come from a model of "

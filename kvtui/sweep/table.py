@@ -33,6 +33,7 @@ FIGURES_NOTE = (
     "good: requests that keep the limits; first, next, all: time to the first token, for each further one, "
     "for the whole request (99 of 100 are faster)"
 )
+WASTE_NOTE = "waste: held and empty, or in holes too small for a request: the mean share of the whole pool"
 WIDTH = 80  # columns that are kept to where one space between columns does it
 QUANTITIES = {"tpot": "each token", "ttft": "first token"}  # whose error is known
 ROWS = 40  # of the table; --json has all
@@ -52,7 +53,7 @@ def table(found: Answer) -> str:
     if len(done) > ROWS:
         lines.append(f"... and {len(done) - ROWS:,} more (--json has them)")
     if done:
-        lines += [FIGURES_NOTE, FRONT_NOTE]
+        lines += [FIGURES_NOTE, WASTE_NOTE, FRONT_NOTE]
     if found.load_rps is not None:
         lines.append(LOAD_NOTE)
     return "\n".join([*_subject(done), *lines, "", *_advice(found), *_errors(done), *_rest(found)])

@@ -93,6 +93,8 @@ def test_sizes_that_vllm_takes_are_told_and_one_is_recommended() -> None:
     assert "   16 " in text
     assert "FA4, B200    CK, MI350" in text
     assert "Run 16: vLLM's own choice" in found["verdict"]
+    assert found["verdict"].endswith(" % of what requests hold).")
+    assert "waste: empty ends of blocks, the mean share of what requests hold" in text
     assert blocksizes.text(found, ascii=True).isascii()
     assert not text.isascii()
 

@@ -90,6 +90,10 @@ def test_without_limits_none_is_said_to_be_kept() -> None:
     free, bound = (answer([made(cell(16, slo=slo))]) for slo in (Slo(), Slo(ttft_s=1)))
     assert f"Cheapest ({NO_LIMIT}):" in table(free)
     assert "Cheapest that keeps the limits:" in table(bound)
+    assert (
+        "waste: held and empty, or in holes too small for a request: the mean share of the whole pool"
+        in table(free)
+    )
     assert "keep the limits cost" not in page(free)
     assert (
         "1.0 % of its KV memory is held for nothing: that share of the rent, $730 a month, is $3."
