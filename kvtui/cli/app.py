@@ -35,8 +35,25 @@ class DefaultGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0] not in self.commands and args[0] not in PASSED_ON):
+            if args:
+                _refuse_mistyped(args[0], self.list_commands(ctx))
             args = ["run", *args]
         return super().parse_args(ctx, args)
+
+
+def _refuse_mistyped(word: str, commands: list[str]) -> None:
+    """A bare word that is neither a file nor a workload and nearly a command was meant to be one."""
+    from difflib import get_close_matches
+    from pathlib import Path
+
+    from kvtui.errors import ConfigError
+    from kvtui.traces.synthetic import bundled
+
+    if word.startswith("-") or {*"./\\"} & {*word} or word in bundled() or Path(word).exists():
+        return
+    close = get_close_matches(word, [*commands, *bundled()], n=1)
+    if close and close[0] in commands:
+        raise ConfigError(f"{word}: no command, workload or file.", hint=f"did you mean kvtui {close[0]}?")
 
 
 @click.group(

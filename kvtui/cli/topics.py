@@ -9,8 +9,8 @@ import click
 
 
 @click.command("help")
-@click.argument("topic", required=False)
-def explain(topic: str | None) -> None:
+@click.argument("words", nargs=-1, metavar="[TOPIC]")
+def explain(words: tuple[str, ...]) -> None:
     """Explain TOPIC in plain words, or list the topics.
 
     \b
@@ -22,14 +22,14 @@ def explain(topic: str | None) -> None:
     from kvtui.cli.printing import paragraphs, say, width
     from kvtui.errors import ConfigError
 
-    found = topics()
-    if topic is None:
+    found, topic = topics(), " ".join(words)
+    if not topic:
         longest = max(map(len, found))
         click.echo("\n".join(f"{name:<{longest}}  {about}" for name, (about, _) in found.items()))
         return
     name = topic.lower().replace("_", "-").replace(" ", "-")
     if name not in found:
-        word = re.compile(rf"\b{re.escape(topic)}\b", re.IGNORECASE)
+        word = re.compile(rf"\b{re.escape(topic)}s?\b", re.IGNORECASE)
         told = {each: len(word.findall(f"{about} {text}")) for each, (about, text) in found.items()}
         most = max(told, key=told.__getitem__)
         close = get_close_matches(name, found, n=1)

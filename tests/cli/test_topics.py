@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import click
 import pytest
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from kvtui.cli.app import app
 from kvtui.cli.run import run as run_command
 from kvtui.cli.topics import topics
+from kvtui.errors import ConfigError
 from tests.cli.run import complaint
 
 COMMANDS = re.findall(r"^See it: (kvtui .*)$", "\n".join(text for _, text in topics().values()), re.MULTILINE)
@@ -49,3 +51,36 @@ def test_a_wrong_topic_is_answered_with_the_nearest() -> None:
     assert "kvtui help latency speaks of it" in complaint("help", "ttft")
     assert "kvtui help waste speaks of it" in complaint("help", "holes"), "that speaks most of it"
     assert "lists the topics" in complaint("help", "zzz")
+
+
+@pytest.mark.parametrize(("asked", "topic"), [("slot", "block"), ("hole", "waste"), ("goodput", "latency")])
+def test_a_word_leads_to_the_topic_that_speaks_of_it(asked: str, topic: str) -> None:
+    with pytest.raises(ConfigError) as wrong:
+        app.main(["help", *asked.split()], standalone_mode=False)
+    assert wrong.value.message == f"there is no topic '{asked}'."
+    assert wrong.value.hint == f"kvtui help {topic} speaks of it"
+
+
+def test_a_topic_of_several_words_is_one() -> None:
+    assert said("help", "prefix", "cache") == said("help", "prefix-cache")
+    with pytest.raises(ConfigError, match="no topic 'KV type'"):
+        app.main(["help", "KV", "type"], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("hepl", "help"), ("swep", "sweep"), ("blok-sizes", "block-sizes")]
+)
+def test_a_word_like_a_command_is_no_lost_file(typed: str, meant: str) -> None:
+    with pytest.raises(ConfigError) as wrong:
+        app.main([typed, "--json"], standalone_mode=False)
+    assert typed in wrong.value.message
+    assert wrong.value.hint == f"did you mean kvtui {meant}?"
+
+
+def test_what_may_be_a_trace_is_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "swep").touch()
+    for typed in ("./hepl", "hepl.csv", "chat", "chats", "zzz", "-", "swep"):
+        app.make_context("kvtui", [typed])
+    with pytest.raises(ConfigError):
+        app.make_context("kvtui", ["hepl"])
