@@ -25,7 +25,7 @@ from kvtui.tui.view.footer import Spot, footer_line
 from kvtui.tui.view.formats import speed_wanted
 from kvtui.tui.view.header import header_line
 from kvtui.tui.view.ink import BAD, T2, WARN
-from kvtui.tui.view.inspector import sentence
+from kvtui.tui.view.inspector import TALL, sentence
 from kvtui.tui.view.keys import BACKWARDS, hints, inspector_hints, keys_for
 from kvtui.tui.view.layout import Plan, plan_for
 from kvtui.tui.view.palette import Look
@@ -172,7 +172,10 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         if scene.inspected is not None:
             shown = scene.inspected
             entries = inspector_hints(
-                scene.run, blocks=bool(shown.mine.blocks), block=shown.block is not None
+                scene.run,
+                blocks=bool(shown.mine.blocks),
+                block=shown.block is not None,
+                tall=plan.inspector.height >= TALL,
             )
         else:
             entries = hints(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kvtui.frames.frame import Event, Frame
+from kvtui.frames.frame import Event, Frame, Split
 from kvtui.tui.view import formats
 from kvtui.tui.view.ink import T2, WARN_BOLD, Ink, lane_ink
 from kvtui.tui.view.scene import Scene, compared, drained
@@ -111,9 +111,14 @@ def holds(scene: Scene, lane: int) -> Clause:
         return Clause(key, {**values, **_sharing(frame)})
     values |= {
         "block": (str(info.block_size), T2),
-        "ends": (formats.share(counters.split.tail), T2),
+        "ends": (_ends(counters.split), T2),
     }
     return Clause("full, blocks" if no_room else "room, blocks", values)
+
+
+def _ends(split: Split) -> str:
+    """The share of block ends as the parts of memory have it, which are rounded so as to add up to 100 %."""
+    return formats.shares(split, whole=False)[split._fields.index("tail")]
 
 
 def _cache_contrast(scene: Scene, lane: int, against: int) -> str:

@@ -13,7 +13,7 @@ from kvtui.tui.view.scene import Scene, labels
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _NAME = 11
-_TALL = 12  # rows from which blocks and life stand one under the other
+TALL = 12  # rows from which blocks and life stand one under the other
 _REASON = 4  # rows that why a request waits takes at most
 _INKS = {EventKind.PREEMPTED: WARN_BOLD, EventKind.SWAPPED: WARN_BOLD, EventKind.REJECTED: BAD}
 _STATES = {Cell.FREE: "free", Cell.HOLE: "in a hole", Cell.CACHED: "cached", Cell.NEVER: "reserved"}
@@ -34,7 +34,7 @@ def inspector_lines(
     if height - y < 3:
         y -= 1
     info = scene.lanes[shown.lane]
-    if height >= _TALL:
+    if height >= TALL:
         y = _blocks(canvas, y, margin, shown, info, rows=max(3, (height - y) // 2)) + 1
         _life(canvas, y, margin, shown, info, scene.heading.ttft_error)
     elif shown.view == "life" or not _holds(shown):

@@ -170,14 +170,15 @@ _ENDS: Final = (
 )
 
 
-def inspector_hints(run: Run, *, blocks: bool, block: bool = False) -> list[Hint]:
-    """Footer while a request is inspected; `blocks`: whether it holds any, `block`: whether one is shown."""
+def inspector_hints(run: Run, *, blocks: bool, block: bool = False, tall: bool = False) -> list[Hint]:
+    """Footer while a request is inspected; `blocks`: whether it holds any, `block`: whether one is shown,
+    `tall`: whether there is room for blocks and life at once."""
     moving = run in (Run.RUNNING, Run.SEARCHING)
     return [
         Hint("esc", "close", "close"),
         Hint("↓ ↑", "next request", "next_request(1)", "next"),
         *([Hint("b", "next block", "next_block(1)", "block")] if blocks else []),
-        *([Hint("tab", "blocks, life", "next_panel", "life")] if blocks or block else []),
+        *([Hint("tab", "blocks, life", "next_panel", "life")] if (blocks or block) and not tall else []),
         Hint("z", "zoom", "zoom"),
         *([] if moving else _STEPS),
         Hint("space", "pause" if moving else "run", "toggle_pause"),

@@ -10,9 +10,12 @@ import pytest
 from kvtui.frames.frame import Event, EventKind, Frame, Split
 from kvtui.tui.view.canvas import line_width, plain
 from kvtui.tui.view.captions import Room, caption
+from kvtui.tui.view.formats import share, shares
 from kvtui.tui.view.ink import WARN_BOLD, lane_ink
+from kvtui.tui.view.palette import Look
 from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.situation import HOLD_S, Narrator, Situation, situation
+from kvtui.tui.view.split import parts_of
 from tests.tui.frames import (
     cells_of,
     contiguous_frame,
@@ -43,6 +46,17 @@ def test_full_in_three_widths() -> None:
         "Paged adds 16 slots at a time: the same memory holds 66.",
     ]
     assert said(scene(), width=58, rows=1) == ["Locked: 2,048 each. Filled: 402. Full at 19; paged: 66."]
+
+
+def test_block_ends_are_those_of_the_list_of_parts() -> None:
+    frame = counted(paged_frame(), split=Split(96.23, 0, 0, 0, 1.24, 2.53, 0))
+    info = scene().lanes[1]
+    parts = parts_of(frame, info, 1, Look())
+    texts = shares([part.percent for part in parts], whole=False)
+    (listed,) = (text for part, text in zip(parts, texts, strict=True) if part.label == "block ends")
+    told = said(scene(frames=(contiguous_frame(), frame)))[1]
+    assert f"{listed} of its memory sits in unfilled block ends" in told
+    assert listed != share(1.24), "which would not add up"
 
 
 def test_numbers_wear_the_colour_of_what_they_count() -> None:
