@@ -57,7 +57,11 @@ class Server(asyncio.BufferedProtocol):
 
 
 class Client(asyncio.BufferedProtocol):
-    """Requests of a client, one after the other as they came, each with its answer."""
+    """Requests of a client, one after the other as they came, each with its answer.
+
+    A client that sends no more is gone: whether it still reads cannot be told from here, and a server (vLLM's
+    uvicorn too) ends its request at that.
+    """
 
     def __init__(self, passage: Passage) -> None:
         self._passage = passage
