@@ -158,20 +158,6 @@ def _has_room(app: KvtuiApp) -> bool:
     return largest >= app.stage.lanes[0].region_blocks or pool.free_blocks >= pool.blocks_for(wanted[1].known)
 
 
-async def test_tab_is_named_only_where_it_shows_something_else() -> None:
-    app = still(small(requests=150))
-    async with app.run_test(size=(120, 36)) as pilot:
-        stand_at(app, 3.0)
-        await pilot.press("enter")
-        for size in ((120, 36), (160, 50)):
-            await pilot.resize_terminal(*size)
-            await pilot.pause()
-            blocks = text(app, "inspector")
-            await pilot.press("tab")
-            assert ("tab blocks, life" in text(app, "footer")) == (text(app, "inspector") != blocks)
-            assert ("tab" in text(app, "footer")) == (size == (120, 36))
-
-
 async def test_the_life_of_a_preempted_request() -> None:
     app = still(small(requests=150))
     async with app.run_test(size=(200, 60)) as pilot:

@@ -23,7 +23,7 @@ async def test_it_opens_with_the_first_scene_and_ends_on_the_screen() -> None:
         assert app.screen is app.main
 
 
-async def test_a_scene_that_is_watched_has_no_speed_to_change_and_esc_says_where_it_leads() -> None:
+async def test_no_speed_to_change_where_esc_leads_and_the_shapes_spoken_of() -> None:
     app = still(small())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("T")
@@ -31,17 +31,9 @@ async def test_a_scene_that_is_watched_has_no_speed_to_change_and_esc_says_where
         await pilot.press("space")
         assert "PAUSED" not in text(app, "page-header")
         assert "[" not in text(app, "page-header")
-
-
-async def test_the_shape_before_a_number_of_requests_is_the_one_drawn() -> None:
-    app = still(small())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("T", "right", "right", "right")
+        await pilot.press("right", "right", "right", "right")
         shown = text(app, "page-text")
-        assert "4 the others: shared by 4 sequences each" in shown
-        await pilot.press("right")
-        shown = text(app, "page-text")
-        assert "+ in blocks that 10 requests share" in shown
+        assert "+ in blocks that 10 requests share" in shown, "the shape that is drawn"
         assert "+++++++" in shown
         assert "+: more" in shown
 

@@ -111,6 +111,12 @@ def test_the_footer_of_the_inspector_fits_too(width: int, blocks: bool) -> None:
         assert ("life" in line) == blocks, "where there are no blocks, life is what is seen"
 
 
+def test_tab_is_named_only_where_blocks_and_life_are_not_both_seen() -> None:
+    for tall in (True, False):
+        shown = inspector_hints(Run.PAUSED, blocks=True, tall=tall)
+        assert any(hint.key == "tab" for hint in shown) != tall
+
+
 def test_a_click_on_one_of_several_keys_means_that_one() -> None:
     line, spots = footer_line(entries(Run.PAUSED), width=80, margin=1)
     shown = plain(line)
