@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kvtui.errors import ConfigError
@@ -151,6 +151,7 @@ JSON = st.recursive(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # texts are slow to make on a busy machine
 @given(st.dictionaries(st.sampled_from(["prompt", "messages", "tools", "input"]), JSON))
 def test_any_request_has_units(body: dict[str, object]) -> None:
     assert all(unit >= 0 for unit in Prefixes().units(body))
