@@ -363,7 +363,7 @@ class Engine:
 
     def _arrive(self, arrival: Arrival) -> None:
         self.known += 1
-        request = self._request(arrival, [] if self._keys is None else self._keys.of(arrival.number))
+        request = self._request(arrival, self.keys_of(arrival.number))
         refusal = self._refusal(request)
         if refusal is not None:
             request.move(Phase.REJECTED)
