@@ -9,7 +9,7 @@ import json
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from kvtui.errors import ConfigError
+from kvtui.live.traffic.packages import msgspec
 from kvtui.live.traffic.requests import Request
 from kvtui.live.traffic.tracefile import json_object
 
@@ -25,16 +25,6 @@ class Asked(NamedTuple):
     streams: bool
     asks_usage: bool  # so that its answer has to be asked for its usage, which the client does not expect
     body: Parts  # to send
-
-
-def msgspec() -> Any:
-    try:
-        import msgspec
-    except ImportError:
-        raise ConfigError(
-            "recording traffic needs the Python package msgspec", hint="pip install 'kvtui[attach]'"
-        ) from None
-    return msgspec
 
 
 @cache

@@ -15,8 +15,9 @@ from typing import Protocol
 from kvtui.live.traffic.asking import Parts
 from kvtui.live.traffic.heads import CONTINUE, request_head, whole_answer
 from kvtui.live.traffic.notes import Note
+from kvtui.live.traffic.packages import httptools
 from kvtui.live.traffic.passing import Answer
-from kvtui.live.traffic.requests import Reader, Request, httptools
+from kvtui.live.traffic.requests import Reader, Request
 from kvtui.live.traffic.upstream import Upstream
 
 

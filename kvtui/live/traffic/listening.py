@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from kvtui.errors import ConfigError
-from kvtui.live.traffic.requests import httptools
+from kvtui.live.traffic.packages import httptools
 
 
 @asynccontextmanager

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from kvtui.live.traffic.heads import answer_head
-from kvtui.live.traffic.requests import Headers, Request, header, httptools
+from kvtui.live.traffic.packages import httptools
+from kvtui.live.traffic.requests import Headers, Request, header
 
 
 class Witness(Protocol):

@@ -9,11 +9,12 @@ import asyncio
 import time
 from typing import Final
 
-from kvtui.live.traffic.asking import Parts, msgspec
+from kvtui.live.traffic.asking import Parts
 from kvtui.live.traffic.connections import Client
 from kvtui.live.traffic.identity import Prefixes
 from kvtui.live.traffic.listening import listening
 from kvtui.live.traffic.notes import Note, Notes
+from kvtui.live.traffic.packages import msgspec
 from kvtui.live.traffic.requests import Request
 from kvtui.live.traffic.tracefile import TraceFile
 from kvtui.live.traffic.upstream import Upstream

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import zlib
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from kvtui.errors import ConfigError
+from kvtui.live.traffic.packages import httptools
 
 LARGEST: Final = 256 << 20  # bytes of a request
 _UNPACKED: Final = (b"gzip", b"x-gzip", b"deflate")
@@ -34,16 +34,6 @@ class Request(NamedTuple):
     @property
     def path(self) -> bytes:
         return self.target.partition(b"?")[0]
-
-
-def httptools() -> Any:
-    try:
-        import httptools
-    except ImportError:
-        raise ConfigError(
-            "recording traffic needs the Python package httptools", hint="pip install 'kvtui[attach]'"
-        ) from None
-    return httptools
 
 
 def header(headers: Headers, name: bytes) -> bytes | None:
