@@ -14,7 +14,7 @@ from kvtui.serving.request import Request
 
 def steady_steps(running: Iterable[Request]) -> int:
     """How many steps go by in which every one of these requests just decodes, the token of the step before
-    being on its way."""
+    being on its way and not the first."""
     least: int | None = None
     for request in running:
         if (
@@ -24,6 +24,7 @@ def steady_steps(running: Iterable[Request]) -> int:
             or request.placeholders != 1
             or request.inflight != 1
             or request.known != request.computed
+            or not request.generated
         ):
             return 0
         left = request.output - request.generated - 1
