@@ -16,10 +16,10 @@ from kvtui.serving.explicit import ExplicitScheduler
 from kvtui.serving.intake import Arrival, Arrivals, BlockKeys, request_of
 from kvtui.serving.measured import StepClock
 from kvtui.serving.meter import Meter
-from kvtui.serving.plain import plain_rounds
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Phase, Request
 from kvtui.serving.results import Results
+from kvtui.serving.rounds import rounds_of
 from kvtui.serving.rules import Rules
 from kvtui.serving.scheduler import Scheduler
 from kvtui.serving.speculation import DraftModel
@@ -161,11 +161,11 @@ class Engine:
 
     def run(self, calls: int = UNLIMITED) -> bool:
         """To the end, or at most so many leaps and full steps; whether something is left to do."""
-        plain = plain_rounds(self)
-        if plain is None:
+        rounds = rounds_of(self)
+        if rounds is None:
             return all(self.step(UNLIMITED) for _ in range(calls))
         while calls > 0 and not self.done:
-            calls = plain.run(calls)
+            calls = rounds.run(calls)
             if calls > 0 and not self.done:
                 self.step(UNLIMITED)
                 calls -= 1

@@ -35,7 +35,8 @@ class PlainRounds:
         self._pool = manager.pool
         self._meter = engine._meter
         self._heap = scheduler._finishes._heap
-        self._views = manager.wheel.views
+        self._wheel = manager.wheel
+        self._views = self._wheel.views
         self._size = manager.block_size
         self._triangles = [0]  # i * (i - 1) // 2, as far as needed
 
@@ -167,7 +168,7 @@ class PlainRounds:
         del scheduler.running[request.order]
         scheduler._offsets -= request.offset
         scheduler.final -= request.prompt + request.output
-        manager.wheel.leave(request)
+        self._wheel.leave(request)
         request.order = -1
         manager.release(request, stored)
         request.generated = request.output
@@ -276,14 +277,19 @@ class PlainRounds:
 
     def _start(self, request: Request) -> None:
         """The prompt is computed and the first token there."""
-        scheduler, engine = self._scheduler, self._engine
+        engine = self._engine
         request.generated = 1
-        request.decode_from(scheduler.step)
-        scheduler._offsets += request.offset
-        self._manager.wheel.enter(request)
-        scheduler._finishes.add(request)
+        self._decode(request)
         engine._tokens += 1
         engine.results.first(request, engine.now_ps)
+
+    def _decode(self, request: Request) -> None:
+        """From now on a token in every step."""
+        scheduler = self._scheduler
+        request.decode_from(scheduler.step)
+        scheduler._offsets += request.offset
+        self._wheel.enter(request)
+        scheduler._finishes.add(request)
 
 
 def _special(request: Request) -> bool:
@@ -303,14 +309,19 @@ def _leading(sizes: list[int], blocks: int, first: int, rise: int) -> int:
 
 
 def plain_rounds(engine: Engine) -> PlainRounds | None:
-    """Rounds for an engine that can have some: by the rules of vLLM 0.28 and later, in order of arrival, one
-    block table a request, unwatched, nobody going away."""
-    scheduler, manager, rules = engine.scheduler, engine.manager, engine.rules
+    """Rounds for an engine that can have some: one block table a request, and see `alone`."""
+    scheduler, manager = engine.scheduler, engine.manager
     if type(scheduler) is not Scheduler or type(manager) is not PagedMemoryManager:
         return None
-    plain = (
-        manager.lifo
-        and manager.log is None
+    return PlainRounds(engine, scheduler, manager) if manager.lifo and alone(engine) else None
+
+
+def alone(engine: Engine) -> bool:
+    """Whether requests are served in order of arrival by the rules of vLLM 0.28 and later, nobody goes away
+    and nobody watches."""
+    rules = engine.rules
+    return (
+        engine.manager.log is None
         and engine.observer is None
         and engine.clock is None
         and not engine._aborts
@@ -318,4 +329,3 @@ def plain_rounds(engine: Engine) -> PlainRounds | None:
         and not rules.long_prefill_token_threshold
         and rules.release.count_at_admission
     )
-    return PlainRounds(engine, scheduler, manager) if plain else None

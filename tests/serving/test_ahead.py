@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import pickle
+import random
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvtui.decisions.recorded import prepare
 from kvtui.memory.paged import PagedMemoryManager
+from kvtui.serving.ahead import AheadRounds, ahead_rounds
 from kvtui.serving.engine import UNLIMITED, Engine
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Request
-from kvtui.serving.rules import Rules
+from kvtui.serving.rules import RELEASES, Rules
 from tests.serving.build import workload
-from tests.serving.digest import Price, run
-from tests.serving.test_leaps import contiguous_ahead, paged_ahead
+from tests.serving.digest import Price, digest, run
+from tests.serving.test_leaps import contiguous_ahead, paged_ahead, unwatched
+from tests.serving.test_plain import at_once, in_turns, plain
+from tests.serving.worlds import World, world
+from tests.vllm.worlds import world as vllm_world
+
+Build = Callable[[int], Engine]
+SOME = ("0.28", "0.32", "0.33")
 
 
 class Onlooker:
@@ -38,11 +50,58 @@ def watched(engine: Engine) -> dict[str, Any]:
     return run(engine, 1)
 
 
+def plain_ahead(seed: int) -> Engine:
+    engine = plain(seed)
+    release = RELEASES[random.Random(seed).choice(SOME)]
+    rules = replace(engine.rules, async_scheduling=True, release=release)
+    return Engine(engine.workload, rules, engine.manager, engine.cost)
+
+
+def tame(made: World, seed: int) -> Engine:
+    """A world without what rounds never do: nobody leaves or is more urgent, prompts have no cap."""
+    config, rows = made
+    config = {key: option for key, option in config.items() if not key.startswith("long_prefill")}
+    config |= {"policy": "fcfs", "enable_chunked_prefill": True, "async_scheduling": True, "max_steps": 400}
+    odd = ("abort_step", "priority", "arrival_time")
+    rows = [{key: cell for key, cell in row.items() if key not in odd} for row in rows]
+    return unwatched(prepare(config, rows, vllm=random.Random(seed).choice(SOME))[0])
+
+
+def tight_ahead(seed: int) -> Engine:
+    """Prefixes in common, answers that end before they must, preemptions."""
+    return tame(world(seed), seed)
+
+
+def quoting_ahead(seed: int) -> Engine:
+    """Prompts that go on from what others generated."""
+    return tame(vllm_world(seed), seed)
+
+
+def pickled(engine: Engine, seed: int) -> Engine:
+    """Saved and gone on with again and again."""
+    rng = random.Random(seed)
+    while engine.run(rng.randint(1, 12)):
+        preparation, engine._prepare = engine._prepare, None
+        engine = pickle.loads(pickle.dumps(engine))
+        engine._prepare = preparation
+    return engine
+
+
 @pytest.mark.parametrize("build", [paged_ahead, contiguous_ahead])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_leaps_leave_what_full_steps_leave(build, seed: int) -> None:  # type: ignore[no-untyped-def]
+def test_leaps_leave_what_full_steps_leave(build: Build, seed: int) -> None:
     assert run(build(seed), UNLIMITED) == watched(build(seed))
+
+
+@pytest.mark.parametrize("build", [plain_ahead, tight_ahead, quoting_ahead, paged_ahead])
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_rounds_leave_what_full_steps_leave(build: Build, seed: int) -> None:
+    steps = watched(build(seed))
+    assert digest(at_once(build(seed))) == steps
+    assert digest(in_turns(build(seed), seed)) == steps
+    assert digest(pickled(build(seed), seed)) == steps
 
 
 @pytest.mark.parametrize("prompt", [1, 2, 17])
@@ -53,3 +112,47 @@ def test_a_prompt_of_any_length_has_a_first_token(prompt: int) -> None:
         pass
     assert engine.results.first_token[0] > 0
     assert engine.results.tpot[0] < engine.now_ps / 49
+
+
+def test_an_ahead_run_consists_of_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[int] = []
+    monkeypatch.setattr(Engine, "step", lambda engine, limit: steps.append(limit))
+    asks = [(0.001 * (i // 3), 40 + i % 7, 1 + i % 90) for i in range(200)]
+    rules = Rules(1000, max_num_seqs=4, async_scheduling=True)
+    engine = Engine(workload(asks, shared=32), rules, PagedMemoryManager(4096), Price())
+    assert not engine.run()
+    assert engine.results.finished == 200
+    assert not steps
+
+
+def test_between_calls_all_is_explicit() -> None:
+    asks = [(0.0, 30 + 40 * i, 20 + i) for i in range(6)]
+    rules = Rules(1000, max_num_batched_tokens=64, async_scheduling=True)
+    by_rounds, by_steps = (Engine(workload(asks), rules, PagedMemoryManager(4096), Price()) for _ in range(2))
+    by_steps.observer = Onlooker()
+    for _ in range(200):
+        if not by_rounds.run(1):
+            return
+        while by_steps.scheduler.step < by_rounds.scheduler.step:
+            by_steps.step()
+        assert explicit(by_rounds) == explicit(by_steps)
+    raise AssertionError("it never ends")
+
+
+def explicit(engine: Engine) -> dict[str, Any]:
+    """State of all who run, and what is in flight."""
+    scheduler = engine.scheduler
+    names = ("generated", "computed", "placeholders", "inflight", "cached", "prefilling", "chunking", "table")
+    return {
+        "running": [[getattr(r, name) for name in names] for r in scheduler.running.values()],
+        "flight": [[(a.request.number, *a[1:4]) for a in batch] for batch in scheduler._flight],  # type: ignore[attr-defined]
+        "chunking": [r.number for r in scheduler._chunking],
+        "waiting": [r.number for r in scheduler.waiting.first()],
+    }
+
+
+def test_who_watches_has_no_rounds() -> None:
+    engine = plain_ahead(0)
+    assert isinstance(ahead_rounds(engine), AheadRounds)
+    engine.observer = Onlooker()
+    assert ahead_rounds(engine) is None

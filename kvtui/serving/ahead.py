@@ -1,0 +1,261 @@
+"""Plain rounds of asynchronous scheduling: the same wheel, first tokens and ends one step later.
+
+While a step runs the next one is scheduled: who has the last token on its way gets nothing more, but keeps
+place and memory for that step. Between rounds what is computed and what is in flight is explicit, as
+`ExplicitScheduler` has it; within them it follows from when a request began to decode. Whoever comes in is
+taken in by the scheduler itself: a round looks at that and at what changes, and at nobody else.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from kvtui.memory.paged import PagedMemoryManager
+from kvtui.memory.wheel import PhaseWheel
+from kvtui.serving.explicit import Answer, ExplicitScheduler
+from kvtui.serving.finishes import Finishes
+from kvtui.serving.plain import PlainRounds, Takers, alone
+from kvtui.serving.plan import Plan
+from kvtui.serving.request import Request
+
+if TYPE_CHECKING:
+    from kvtui.serving.engine import Engine
+
+Part = tuple[Request, int, int]  # of a prompt: request, first token, tokens
+FEW = 4  # calls that are not worth going over to rounds and back
+PATIENCE = 32  # calls at most before it is tried again
+
+
+class AheadRounds(PlainRounds):
+    """Rounds of one engine, for as long as its scheduler and manager are these."""
+
+    def __init__(self, engine: Engine, scheduler: ExplicitScheduler, manager: PagedMemoryManager) -> None:
+        super().__init__(engine, scheduler, manager)
+        self._explicit = scheduler
+        self._wheel = PhaseWheel(manager.block_size)
+        self._views = self._wheel.views
+        self._last: list[Part] = []  # of the step before
+        self._fresh: list[Request] = []  # whose prompts are computed and whose next tokens are on their way
+        self._hot: list[Request] = []  # who will complete blocks that others can meet
+        self._within = False  # what is explicit elsewhere is implied
+        self._pass = 0  # calls to let pass
+        self._longer = 1  # so many the next time
+
+    def run(self, calls: int) -> int:
+        if self._pass:
+            self._pass -= 1
+            return calls
+        left = super().run(calls)
+        if self._within:
+            self._give_back()
+        self._longer = 1 if calls - left >= FEW else min(2 * self._longer, PATIENCE)
+        self._pass = self._longer - 1
+        return left
+
+    # ---- to rounds and back
+
+    def _in_order(self) -> bool:
+        """Take over what is explicit, where it is what rounds imply."""
+        scheduler = self._explicit
+        answers = scheduler._flight[-1] if scheduler._flight else []
+        if [answer.request for answer in answers] != list(scheduler.running.values()):
+            return False
+        chunking = [answer.request for answer in answers if not answer.generates]
+        if chunking[1:] or (chunking and chunking[0] is not answers[-1].request):
+            return False
+        if not all(map(self._implied, answers)):
+            return False
+        self._within, self._hot = True, []
+        scheduler._chunking = chunking
+        fresh = [a for a in answers if a.request.cached == a.request.computed]
+        self._last = [(a.request, a.request.computed - a.tokens, a.tokens) for a in fresh]
+        self._fresh = [a.request for a in fresh if a.generates]
+        for request in scheduler.running.values():
+            if request not in chunking:
+                self._decode(request)
+        return True
+
+    def _implied(self, answer: Answer) -> bool:
+        """Whether what a running request has in flight and in memory follows from this answer to come."""
+        request, tokens, generates = answer.request, answer.tokens, answer.generates
+        last_step = request.cached == request.computed  # was the one with the last part of its prompt
+        return (
+            request.inflight == tokens
+            and request.placeholders == generates
+            and (request.computed == request.known) == generates
+            and (last_step or (generates and tokens == 1 and request.cached == request.computed - 1))
+            and not (request.stale or request.drafts)
+            and len(request.table) == self._manager.blocks_for(request.computed)
+        )
+
+    def _give_back(self) -> None:
+        """Make explicit what is implied."""
+        scheduler, step = self._explicit, self._explicit.step
+        parts = {request: tokens for request, _, tokens in self._last}
+        running = list(scheduler.running.values())
+        answers = []
+        for request in running:
+            generates = not request.chunking
+            if generates:
+                request.computed = request.offset + step
+                request.generated = request.yields = request.computed - request.prompt
+                request.chunking = True
+            request.prefilling = not generates
+            request.placeholders = int(generates)
+            request.inflight = parts.get(request, 1)
+            request.cached = request.computed - (request not in parts)
+            answers.append(Answer(request, request.inflight, generates, 0, False))
+        if running:
+            scheduler._flight = deque([answers])
+        scheduler._chunking = running
+        scheduler._offsets = 0
+        scheduler._finishes = Finishes()
+        self._wheel = PhaseWheel(self._size)
+        self._views = self._wheel.views
+        self._within = False
+
+    # ---- rounds
+
+    def _leap(self, n: int, due: int) -> bool:
+        scheduler, now = self._scheduler, self._engine.now_ps
+        if not n or scheduler._finishes.first() < scheduler.step:
+            return self._step()
+        if not super()._leap(n, due):
+            return False
+        self._first_tokens(now)
+        self._last = []
+        return True
+
+    def _end_due(self) -> None:
+        """Nobody ends with a leap: last tokens come in while the next step runs."""
+
+    def _buy(self, takers: Takers, sizes: list[int], total: int, first: int, rise: int) -> None:
+        super()._buy(takers, sizes, total, first, rise)
+        if self._hot:
+            for step, beginning in enumerate(takers, self._scheduler.step):
+                self._publish(beginning, step)
+
+    def _publish(self, beginning: Iterable[Request], step: int) -> None:
+        """Those who begin a block in `step` know the last token of the one before."""
+        for request in beginning:
+            if request.registered < len(request.keys):
+                self._manager.register(request, request.registered, request.offset + step)
+        self._hot = [r for r in self._hot if r.order >= 0 and r.registered < len(r.keys)]
+
+    def _decode(self, request: Request) -> None:
+        super()._decode(request)
+        if request.registered < len(request.keys):
+            self._hot.append(request)
+
+    def _end(self, request: Request) -> None:
+        if request.registered < len(request.keys):
+            self._manager.register(request, request.registered, request.offset + self._scheduler.step)
+        super()._end(request)
+
+    def _first_tokens(self, now: int) -> None:
+        """The first tokens of those whose prompts were computed in the step before come in."""
+        for request in self._fresh:
+            if request.output and not request.generated:
+                self._engine.results.first(request, now)
+        self._fresh = []
+
+    def _step(self) -> bool:
+        """A full step, while the tokens of the step before come in."""
+        scheduler, step = self._scheduler, self._scheduler.step
+        ending = scheduler._finishes.take(step - 1)
+        ending.sort(key=attrgetter("order"))
+        resting = [request for request in ending if not self._goes_on(request)]
+        coming = len(scheduler.running) - len(scheduler._chunking)
+        decodes = coming - len(resting)
+        plan = self._scheduled(decodes, resting)
+        if plan is None or not (decodes or plan.prefill or ending):
+            return False
+        offsets = sum([request.offset for request in resting])
+        plan.decode_context = scheduler._offsets - offsets + decodes * (step + 1)
+        plan.stored = plan.decode_context + offsets + len(resting) * step
+        dt = self._measured(plan)
+        self._engine._tokens += coming - sum([not request.output for request in ending])
+        self._first_tokens(self._engine.now_ps)
+        for request in ending:
+            self._end(request)
+        if not scheduler.running:
+            wasted = [Answer(request, 1, True, 0, False) for request in ending if request not in resting]
+            self._explicit._flight = deque([wasted])
+        self._engine.now_ps += dt
+        scheduler.step += 1
+        self._computed(plan.prefill)
+        return True
+
+    def _goes_on(self, request: Request) -> bool:
+        """Whether the server cannot know that the token on its way is its last."""
+        most = min(request.prompt + request.max_tokens, self._scheduler.rules.max_model_len)
+        return request.offset + self._scheduler.step + 1 < most
+
+    def _scheduled(self, decodes: int, resting: list[Request]) -> Plan | None:
+        """Blocks for all who run but those `resting`, and who comes in; None where it is not as plain."""
+        scheduler, pool, size = self._explicit, self._pool, self._size
+        plan = Plan(scheduler.step)
+        plan.decodes = decodes
+        takers: Collection[Request] = self._views[scheduler.step % size]
+        if resting:
+            takers = [request for request in takers if request not in resting]
+        budget, need = scheduler.rules.token_budget - decodes, len(takers)
+        for request in scheduler._chunking:
+            n = min(request.known - request.computed, budget)
+            need += self._manager.blocks_for(request.computed + n) - len(request.table)
+            plan.prefill = [(request, request.computed, n)]
+            budget -= n
+            if n <= 0:
+                return None
+        if budget < 0 or need > pool.free:
+            return None
+        for request, block in zip(takers, pool.take(len(takers))):  # noqa: B905
+            request.table.append(block)
+        if self._hot:
+            self._publish(takers, scheduler.step)
+        for request, start, n in plan.prefill:
+            self._manager.grow(request, start + n)
+            self._manager.register(request, start, start + n)
+        scheduler.blocked, scheduler._wish, scheduler._tried = False, None, None
+        if scheduler.waiting:
+            scheduler._inputs = budget
+            scheduler._admissions(plan, None, budget)
+        return plan
+
+    def _measured(self, plan: Plan) -> int:
+        """Take down what a step does; returns the time that it takes."""
+        engine, scheduler, meter = self._engine, self._scheduler, self._meter
+        plan.count_prefill(plan.prefill)
+        plan.stored += sum([start + n for _, start, n in plan.prefill])
+        engine.tally.count(plan, self._size)
+        dt = engine.cost.step(plan.decodes, plan.decode_context, plan.prefill_tokens, plan.prefill_pairs)
+        self._stand(dt, len(scheduler.running))
+        meter.blocked += dt * scheduler.blocked
+        meter.stored += plan.stored * dt
+        meter.peak = max(meter.peak, len(scheduler.running))
+        engine._idle = 0
+        return dt
+
+    def _computed(self, parts: Sequence[Part]) -> None:
+        """These parts of prompts are computed now."""
+        scheduler = self._scheduler
+        self._last, scheduler._chunking = list(parts), []
+        for request, start, n in parts:
+            request.computed = start + n
+            if request.computed == request.known:
+                self._decode(request)
+                self._fresh.append(request)
+            else:
+                scheduler._chunking = [request]
+
+
+def ahead_rounds(engine: Engine) -> AheadRounds | None:
+    """Rounds for an asynchronous engine that can have some: as `plain_rounds`, and without drafts."""
+    scheduler, manager, rules = engine.scheduler, engine.manager, engine.rules
+    if type(scheduler) is not ExplicitScheduler or type(manager) is not PagedMemoryManager:
+        return None
+    usual = rules.async_scheduling and rules.spec_method is None and rules.enable_chunked_prefill
+    return AheadRounds(engine, scheduler, manager) if usual and manager.lifo and alone(engine) else None

@@ -1,0 +1,16 @@
+"""Which rounds an engine can have: runs of steps that are known beforehand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvtui.serving.ahead import ahead_rounds
+from kvtui.serving.plain import PlainRounds, plain_rounds
+
+if TYPE_CHECKING:
+    from kvtui.serving.engine import Engine
+
+
+def rounds_of(engine: Engine) -> PlainRounds | None:
+    """Rounds of the kind that its scheduler allows, if any."""
+    return plain_rounds(engine) or ahead_rounds(engine)
