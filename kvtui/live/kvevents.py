@@ -33,6 +33,7 @@ class Stored(NamedTuple):
     hashes: tuple[Hash, ...]
     block_size: int
     group: int = 0
+    parent: Hash | None = None  # what the first one continues; None: nothing
 
 
 class Removed(NamedTuple):
@@ -81,7 +82,7 @@ def _changes(events: Sequence[Any]) -> Iterator[Change]:
             continue
         group = int(fields.get("group_idx") or 0)
         if fields["type"] == "BlockStored":
-            yield Stored(_hashes(fields), int(fields["block_size"]), group)
+            yield Stored(_hashes(fields), int(fields["block_size"]), group, _parent(fields))
         elif fields["type"] == "BlockRemoved":
             yield Removed(_hashes(fields), group)
         elif fields["type"] == "AllBlocksCleared":
@@ -100,6 +101,13 @@ def _hashes(fields: dict[str, Any]) -> tuple[Hash, ...]:
     if not all(isinstance(each, int | bytes) for each in hashes):
         raise TypeError("a block hash is neither a number nor bytes")
     return hashes
+
+
+def _parent(fields: dict[str, Any]) -> Hash | None:
+    parent: object = fields.get("parent_block_hash")
+    if parent is not None and not isinstance(parent, int | bytes):
+        raise TypeError("the hash of a parent is neither a number nor bytes")
+    return parent
 
 
 class ContentMap:
@@ -170,29 +178,3 @@ class ContentMap:
         heapq.heappush(self._free, cell)
         if not places:
             del self._places[key]
-
-
-class Order:
-    """Watches the numbers of batches: which are new, which were seen, what is missing between."""
-
-    def __init__(self) -> None:
-        self.next: int | None = None  # None: anything may come
-        self._time_s = 0.0
-
-    def restarted(self, number: int, time_s: float) -> bool:
-        """Whether the publisher counts from the start again: an old number with a new time."""
-        return self.next is not None and number < self.next and time_s > self._time_s
-
-    def missing(self, number: int) -> range:
-        """Numbers that should have come before this one."""
-        return range(self.next, number) if self.next is not None and number > self.next else range(0)
-
-    def take(self, number: int, time_s: float) -> bool:
-        """Note a batch; False for one that was seen before."""
-        if self.next is not None and number < self.next:
-            return False
-        self.next, self._time_s = number + 1, time_s
-        return True
-
-    def forget(self) -> None:
-        self.next = None

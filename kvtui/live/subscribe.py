@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtui.errors import ConfigError
+from kvtui.live.batches import Batches, Taker
 from kvtui.live.content import Content
 
 POLL_MS: Final = 100
@@ -18,10 +19,10 @@ REPLAY_MS: Final = 2000  # for an answer of the replay socket
 _END: Final = (-1).to_bytes(8, "big", signed=True)
 
 
-class Subscription:
-    """The content map of one publisher, kept up to date until `close`."""
+class Listener:
+    """Gives `taker` what one publisher says until `close`. `lock` is held meanwhile."""
 
-    def __init__(self, endpoint: str, *, blocks: int, replay: str | None = None, topic: str = "") -> None:
+    def __init__(self, endpoint: str, taker: Taker, *, replay: str | None = None, topic: str = "") -> None:
         """Connect, in the background.
 
         Raises:
@@ -30,8 +31,9 @@ class Subscription:
         zmq = _zmq()
         self._context = zmq.Context()
         self._replay_endpoint = replay
-        self.content = Content(blocks, replay=None if replay is None else self._replay)
-        self._lock = threading.Lock()
+        self._taker = taker
+        self.batches = Batches(taker, replay=None if replay is None else self._replay)
+        self.lock = threading.Lock()
         self._stop = threading.Event()
         try:
             self._socket = self._context.socket(zmq.SUB)
@@ -45,13 +47,6 @@ class Subscription:
         self._thread = threading.Thread(target=self._run, daemon=True, name="kv events")
         self._thread.start()
 
-    def cells(self, blocks: int | None = None) -> tuple[NDArray[np.bool_], bool]:
-        """Cells with cached content, and whether events are missing; of so many `blocks` from now on."""
-        with self._lock:
-            if blocks is not None and blocks != self.content.map.blocks:
-                self.content.map.resize(blocks)
-            return self.content.taken(), self.content.stale
-
     def close(self) -> None:
         self._stop.set()
         self._thread.join()
@@ -59,21 +54,21 @@ class Subscription:
         self._context.term()
 
     def _run(self) -> None:
-        self._guarded(self.content.start)
+        self._guarded(self.batches.start)
         while not self._stop.is_set():
             if self._socket.poll(POLL_MS):
                 frames = self._socket.recv_multipart()
                 if len(frames) == 3:
                     number, payload = int.from_bytes(frames[1], "big"), frames[2]
-                    self._guarded(partial(self.content.take, number, payload))
+                    self._guarded(partial(self.batches.take, number, payload))
 
     def _guarded(self, change: Callable[[], None]) -> None:
-        """Whatever a publisher sends, the map lives on; what could not be taken makes it doubtful."""
-        with self._lock:
+        """Whatever a publisher sends, we listen on; what could not be taken is missing."""
+        with self.lock:
             try:
                 change()
             except Exception:
-                self.content.stale = True
+                self._taker.gap()
 
     def _replay(self, start: int) -> Iterator[tuple[int, bytes]]:
         """Older batches. The server answers with one message each and with number -1 at the end."""
@@ -88,6 +83,21 @@ class Subscription:
                 if number == _END:
                     return
                 yield int.from_bytes(number, "big"), payload
+
+
+class Subscription(Listener):
+    """The content map of one publisher, kept up to date until `close`."""
+
+    def __init__(self, endpoint: str, *, blocks: int, replay: str | None = None, topic: str = "") -> None:
+        self.content = Content(blocks)
+        super().__init__(endpoint, self.content, replay=replay, topic=topic)
+
+    def cells(self, blocks: int | None = None) -> tuple[NDArray[np.bool_], bool]:
+        """Cells with cached content, and whether events are missing; of so many `blocks` from now on."""
+        with self.lock:
+            if blocks is not None and blocks != self.content.map.blocks:
+                self.content.map.resize(blocks)
+            return self.content.taken(), self.content.stale
 
 
 def _zmq() -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvtui.live.batches import Batches
 from kvtui.live.content import Content
 from kvtui.live.kvevents import Batch, Cleared, ContentMap, Removed, Stored, batch_of
+from tests.live.publisher import publishing
 from tests.shared import SHARED, needs_shared
 
 MAIN = SHARED / "vllm-live" / "main"
@@ -47,8 +48,27 @@ def expected(batches: list[tuple[int, Any]]) -> Counter[int]:
     return +copies
 
 
-def content(blocks: int = 40, **options: Any) -> Content:
-    return Content(blocks, decode=lambda payload: batch_of(plain(json.loads(payload))), **options)
+class Told:
+    """The map of a server that is told of messages."""
+
+    def __init__(self, blocks: int = 40, **options: Any) -> None:
+        self.content = Content(blocks)
+        decode = lambda payload: batch_of(plain(json.loads(payload)))  # noqa: E731
+        self.batches = Batches(self.content, decode=decode, **options)
+        self.start, self.take = self.batches.start, self.batches.take
+        self.map, self.taken = self.content.map, self.content.taken
+
+    @property
+    def stale(self) -> bool:
+        return self.content.stale
+
+    @property
+    def lost(self) -> int:
+        return self.batches.lost
+
+    @property
+    def unreadable(self) -> int:
+        return self.batches.unreadable
 
 
 def messages(batches: list[tuple[int, Any]]) -> list[tuple[int, bytes]]:
@@ -59,7 +79,7 @@ def messages(batches: list[tuple[int, Any]]) -> list[tuple[int, bytes]]:
 def test_the_recorded_stream() -> None:
     """389 batches of a real server with 40 usable blocks."""
     batches = recorded()
-    view = content()
+    view = Told()
     for number, payload in messages(batches):
         view.take(number, payload)
         assert view.map.cached <= 40
@@ -75,7 +95,7 @@ def test_the_recorded_stream() -> None:
 def test_the_old_encoding_says_the_same() -> None:
     """Arrays that begin with the name, as up to vLLM 0.20."""
     batches = recorded()
-    new, old = content(), content()
+    new, old = Told(), Told()
     for number, (when, events, rank) in batches:
         arrays = [
             [e["type"], e["block_hashes"], e["parent_block_hash"], [], e["block_size"], None, e["medium"]]
@@ -97,7 +117,7 @@ def test_a_gap_is_filled_by_the_replay_socket() -> None:
         asked.append(start)
         yield from all_messages[start:]
 
-    view = content(replay=replay)
+    view = Told(replay=replay)
     for number, payload in all_messages:
         if not 100 <= number < 130:
             view.take(number, payload)
@@ -108,7 +128,7 @@ def test_a_gap_is_filled_by_the_replay_socket() -> None:
 
 @needs_shared
 def test_a_gap_that_nobody_can_fill_is_told() -> None:
-    view = content(replay=lambda start: iter(()))
+    view = Told(replay=lambda start: iter(()))
     for number, payload in messages(recorded()):
         if not 100 <= number < 130:
             view.take(number, payload)
@@ -119,13 +139,13 @@ def test_a_gap_that_nobody_can_fill_is_told() -> None:
 @needs_shared
 def test_who_comes_late_is_told_what_the_server_still_knows() -> None:
     all_messages = messages(recorded())
-    late = content(replay=lambda start: iter(all_messages[start:300]))
+    late = Told(replay=lambda start: iter(all_messages[start:300]))
     late.start()
     for number, payload in all_messages[290:]:  # some of them twice
         late.take(number, payload)
     assert not late.stale
     assert late.map.cached == expected(recorded()).total()
-    blind = content()
+    blind = Told()
     blind.take(*all_messages[290])
     assert blind.stale
 
@@ -143,7 +163,7 @@ def removed(*hashes: Any) -> dict[str, Any]:
 
 
 def test_another_number_of_blocks_keeps_what_is_known() -> None:
-    view = content()
+    view = Told()
     view.take(*message(0, 1.0, stored(7, 8), stored(7)))
     view.map.resize(2)
     assert (view.map.cached, view.map.beyond, len(view.taken())) == (2, 1, 2)
@@ -154,7 +174,7 @@ def test_another_number_of_blocks_keeps_what_is_known() -> None:
 
 
 def test_two_copies_go_one_by_one() -> None:
-    view = content()
+    view = Told()
     view.take(*message(0, 1.0, stored(7), stored(7)))
     assert (view.map.cached, view.map.contents) == (2, 1)
     view.take(*message(1, 1.1, removed(7)))
@@ -164,14 +184,14 @@ def test_two_copies_go_one_by_one() -> None:
 
 
 def test_messages_seen_before_change_nothing() -> None:
-    view = content()
+    view = Told()
     for _ in range(3):
         view.take(*message(0, 1.0, stored(1)))
     assert view.map.cached == 1
 
 
 def test_a_server_that_restarts_begins_with_an_empty_memory() -> None:
-    view = content()
+    view = Told()
     view.take(*message(0, 1.0, stored(1, 2)))
     view.take(*message(1, 1.1, stored(3)))
     view.take(*message(0, 9.0, stored(4)))
@@ -180,7 +200,7 @@ def test_a_server_that_restarts_begins_with_an_empty_memory() -> None:
 
 def test_what_a_restarted_server_said_first_is_asked_for() -> None:
     anew = [message(0, 9.0, stored(4)), message(1, 9.1, stored(5)), message(2, 9.2, stored(6))]
-    view = content(replay=lambda start: iter(anew[start:]))
+    view = Told(replay=lambda start: iter(anew[start:]))
     for number in range(9):
         view.take(*message(number, 1.0 + number / 10, stored(number)))
     view.take(*anew[2])
@@ -188,7 +208,7 @@ def test_what_a_restarted_server_said_first_is_asked_for() -> None:
 
 
 def test_what_is_elsewhere_or_unknown_is_passed_over() -> None:
-    view = content()
+    view = Told()
     view.take(
         *message(
             0,
@@ -209,7 +229,7 @@ def test_what_is_elsewhere_or_unknown_is_passed_over() -> None:
 
 
 def test_clearing_makes_a_doubtful_map_sure() -> None:
-    view = content()
+    view = Told()
     view.take(*message(5, 1.0, stored(1)))
     assert view.stale
     view.take(*message(6, 1.1, {"type": "AllBlocksCleared"}, stored(2)))
@@ -232,7 +252,7 @@ ODD_GROUP = b'[1, [{"type": "BlockRemoved", "block_hashes": [1], "medium": "GPU"
     ],
 )
 def test_what_cannot_be_read_makes_the_map_doubtful(payload: bytes) -> None:
-    view = content()
+    view = Told()
     view.take(0, b"[1.0, [], 0]")
     view.take(1, payload)
     assert (view.unreadable, view.stale) == (1, True)
@@ -271,39 +291,20 @@ def test_over_a_real_socket() -> None:
     from kvtui.live.subscribe import Subscription
 
     frames = list(frames_of((MAIN / "kv_events.bin").read_bytes()))
-    context = zmq.Context()
-    publisher, router = context.socket(zmq.PUB), context.socket(zmq.ROUTER)
-    publisher.setsockopt(zmq.SNDHWM, 0)
-    ports = [socket.bind_to_random_port("tcp://127.0.0.1") for socket in (publisher, router)]
-    stop = threading.Event()
-
-    def answer() -> None:
-        while not stop.is_set():
-            if router.poll(20):
-                name, empty, start = router.recv_multipart()
-                for each in frames[int.from_bytes(start, "big") :]:
-                    router.send_multipart([name, empty, *each])
-                router.send_multipart([name, empty, b"", (-1).to_bytes(8, "big", signed=True), b""])
-
-    replaying = threading.Thread(target=answer, daemon=True)
-    replaying.start()
-    endpoints = [f"tcp://127.0.0.1:{port}" for port in ports]
-    subscription = Subscription(endpoints[0], replay=endpoints[1], blocks=40)
-    try:
-        for at, each in enumerate(frames):
-            if not 50 < at < 90:
-                publisher.send_multipart(each)
-        wanted = expected(recorded()).total()
-        until = time.monotonic() + 10
-        while subscription.cells()[0].sum() != wanted or subscription.cells()[1]:
-            assert time.monotonic() < until
-            time.sleep(0.02)
-        assert subscription.content.lost == 0
-    finally:
-        subscription.close()
-        stop.set()
-        replaying.join()
-        context.destroy(linger=0)
+    with publishing(zmq, frames) as (publish, endpoint, replay):
+        subscription = Subscription(endpoint, replay=replay, blocks=40)
+        try:
+            for at, each in enumerate(frames):
+                if not 50 < at < 90:
+                    publish(each)
+            wanted = expected(recorded()).total()
+            until = time.monotonic() + 10
+            while subscription.cells()[0].sum() != wanted or subscription.cells()[1]:
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            assert subscription.batches.lost == 0
+        finally:
+            subscription.close()
 
 
 def test_a_batch_that_breaks_the_map_makes_it_doubtful_and_not_deaf() -> None:

@@ -163,8 +163,8 @@ def test_events_make_a_map_that_is_whole() -> None:
         time.sleep(1.0)
         cells, missing = subscription.cells()
         content = subscription.content
-        held, known = int(cells.sum()), content.map.contents
-        print(f"\n{held} of {blocks:.0f} blocks cached, {known} contents, {content.lost} batches lost")
+        held, known, lost = int(cells.sum()), content.map.contents, subscription.batches.lost
+        print(f"\n{held} of {blocks:.0f} blocks cached, {known} contents, {lost} batches lost")
         assert not missing
         assert 0 < cells.sum() <= blocks
         assert content.map.beyond == 0

@@ -104,7 +104,7 @@ def test_requests_are_read_from_a_file_that_tells_of_them_as_they_come(tmp_path:
     with pytest.raises(ConfigError, match="does not say when") as raised:
         Tail(spans)
     assert raised.value.hint is not None
-    assert "spans tell of requests that are over" in raised.value.hint
+    assert "spans and KV events tell of requests that are over" in raised.value.hint
 
 
 def test_it_is_said_when_the_server_has_another_memory_than_the_lanes() -> None:

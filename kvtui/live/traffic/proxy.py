@@ -16,7 +16,7 @@ from kvtui.live.traffic.listening import listening
 from kvtui.live.traffic.notes import Note, Notes
 from kvtui.live.traffic.packages import msgspec
 from kvtui.live.traffic.requests import Request
-from kvtui.live.traffic.tracefile import TraceFile
+from kvtui.live.traffic.tracefile import BEGAN, TraceFile
 from kvtui.live.traffic.upstream import Upstream
 
 ROOM: Final = 256 << 10  # bytes that are read at once
@@ -46,7 +46,7 @@ class Proxy:
         """
         msgspec()
         async with listening(lambda: Client(self), host, port) as found:
-            self._trace.begin(round(time.time() - self._notes.now(), 6))
+            self._trace.begin({BEGAN: round(time.time() - self._notes.now(), 6)})
             if ready is not None:
                 ready.set_result(found)
             try:

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from kvtui.errors import ConfigError
 from kvtui.live.traffic.answers import Usage
 from kvtui.live.traffic.identity import UNIT, runs
-from kvtui.traces.formats.native import OPEN
+from kvtui.traces.formats.native import HEARD, OPEN
 
 BEGAN: Final = "began_unix_s"
 
@@ -63,14 +65,15 @@ class TraceFile:
         except OSError as error:
             raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
 
-    def begin(self, began_unix_s: float | None = None) -> None:
-        """The recording has begun: an older one is gone from here on. Once; the first request does it too."""
+    def begin(self, facts: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """The recording has begun: an older one is gone from here on. Once; the first request does it too.
+        `facts` are for the header."""
         if self._begun:
             return
         self._begun = True
         if os.fstat(self._file.fileno()).st_size:
             self._file.truncate(0)
-        self._write(self._header if began_unix_s is None else self._header | {BEGAN: began_unix_s})
+        self._write(self._header | dict(facts))
 
     def open(self, exchange: Exchange) -> None:
         """A request has come; `add` follows when it is over."""
@@ -78,14 +81,22 @@ class TraceFile:
         self._write({OPEN: _milliseconds(exchange.at_s)})
 
     def add(self, exchange: Exchange) -> None:
+        self.add_row(row_of(exchange))
+
+    def add_row(self, row: Mapping[str, Any]) -> None:
+        """A line of a request."""
         self.begin()
-        self._write(row_of(exchange))
+        self._write(row)
         self.rows += 1
+
+    def heard(self, counts: Mapping[str, int]) -> None:
+        """A line that says of how much the requests were derived."""
+        self._write({HEARD: counts})
 
     def close(self) -> None:
         self._file.close()
 
-    def _write(self, value: dict[str, Any]) -> None:
+    def _write(self, value: Mapping[str, Any]) -> None:
         if self.problem is not None:
             return
         data = memoryview(json.dumps(value, separators=(",", ":")).encode() + b"\n")

@@ -99,7 +99,7 @@ class Tail:
         if began is None or not is_int(unit, least=1):
             raise ConfigError(
                 f"{self._path} does not say when it was recorded: its requests cannot be set beside a server",
-                hint="kvtui record --upstream URL -o trace.jsonl does; spans tell of requests that are over",
+                hint="kvtui record --upstream URL does; spans and KV events tell of requests that are over",
             )
         self._head, self._at = head, at
         self.unit: int = unit

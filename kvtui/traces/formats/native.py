@@ -9,6 +9,7 @@ line of the request that it follows, with `wait_ms` from that one's end. `unit`,
 missing or null; `closed` says that requests with `after` are sent by that end and not at their `at_ms`. A row
 may ask for `n` sequences sampled from its prompt, or for beam search with a `beam_width`. While traffic is
 recorded there are lines `{"open_ms": 12.345}` too, one when a request comes; its row follows when it is over.
+Of a trace that was `derived` the header says of what, and a line `heard` of how much.
 """
 
 from __future__ import annotations
@@ -34,6 +35,13 @@ title = "kvtui workload"
 
 _VERSION = "kvtui_workload"
 OPEN = "open_ms"  # of a line that only says that a request has come; its own follows when it is over
+HEARD = "heard"  # of a line that tells what a trace was derived from
+DERIVED = "derived"
+KV_EVENTS = "kv events"
+_SAID = (
+    "Requests were derived from KV events: lengths are known to within a block{size}, arrivals are those of "
+    "first blocks, and who stored no block is missing."
+)
 _MOST = 2**31 - 1  # ids and tokens a row
 
 
@@ -53,7 +61,7 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
     more: dict[str, list[object]] = {key: [] for key in ("priority", "n", "beam_width")}
     behind = 1  # the header
     for batch in batches(source):
-        rows = batch.tail(behind).without(OPEN)
+        rows = batch.tail(behind).without(OPEN).without(HEARD)
         behind = 0
         kept = draft.add(
             rows.line,
@@ -72,10 +80,17 @@ def read(source: Source, sample: Sample, options: Options) -> Workload:
     columns = draft.finish(unit=MS, sure=True)
     chains = identity.chains(columns) if unit else None
     named = str(header.get("name") or "")
-    workload = columns.workload(name, name=named, chains=chains, priority=more["priority"])
+    said = _derived(header, unit)
+    workload = columns.workload(name, name=named, chains=chains, priority=more["priority"], assumed=said)
     samples, beams = (columns.urgency(more[key]) for key in ("n", "beam_width"))
     workload = replace(workload, max_len=max_len, slots=slots, samples=samples, beams=beams)
     return followed.joined(workload, closed=header.get("closed") is True, order=columns.order)
+
+
+def _derived(header: Record, unit: int | None) -> list[str]:
+    if header.get(DERIVED) != KV_EVENTS:
+        return []
+    return [_SAID.format(size=f" of {unit} tokens" if unit else "")]
 
 
 class _Followed:
