@@ -70,7 +70,7 @@ class PagedMemoryManager(Pooled, ByName):
             return NO_HITS
         limit = (request.known - 1) // self.block_size
         keys = request.keys
-        blocks = self.pool.find_all(keys[:limit])
+        blocks = self.pool.find_all(keys, min(limit, len(keys)))
         lost = len(request.lost)
         if not lost or limit <= len(keys) or len(blocks) < len(keys):
             return Hits(blocks, 0, len(blocks) * self.block_size)
@@ -109,7 +109,7 @@ class PagedMemoryManager(Pooled, ByName):
         pool, size = self.pool, self.block_size
         have = hits.tokens
         count = have // size
-        idle = hits.private + pool.idle_among(hits.blocks) if count else 0
+        idle = hits.private + pool.idle_among(request.keys, hits.blocks) if count else 0
         need = -(-(have + tokens) // size) - count
         asked = max(-(-request.known // size) - count, need) if reserve_full else need
         if asked + idle + watermark > pool.free:
@@ -141,7 +141,7 @@ class PagedMemoryManager(Pooled, ByName):
         first = request.registered
         if first < len(request.keys) and first < full:
             last = min(full, len(request.keys))
-            self.pool.register(request.table[first:last], request.keys[first:last])
+            self.pool.publish(request.number, first, request.table[first:last], request.keys[first:last])
             request.registered = last
         if self.pool.log is not None:
             self.pool.log.add(OpKind.PUBLISH, request.number, request.table[before // self.block_size : full])
@@ -262,6 +262,7 @@ class PagedMemoryManager(Pooled, ByName):
         child.keys = parent.keys[: parent.registered]
         child.registered = parent.registered
         child.table = parent.table.copy()
+        self.pool.dissolve()
         for block in child.table:
             self.pool.add_reference(block)
         if self.pool.log is not None:
@@ -289,7 +290,7 @@ class PagedMemoryManager(Pooled, ByName):
 
     def _hit(self, request: Request, hits: Hits) -> list[int]:
         """The blocks of a prefix that is cached, now held by the request too."""
-        self.pool.share_all(hits.blocks)
+        self.pool.share_all(request.number, request.keys, hits.blocks)
         if not hits.private:
             return hits.blocks.copy()
         self.pool.revive(request.lost_at, len(request.lost), hits.private)
@@ -349,7 +350,8 @@ class PagedMemoryManager(Pooled, ByName):
             self._own_key -= more
         first = request.registered
         if first < hashed:
-            self.pool.register(request.table[first:hashed], request.keys[first:hashed])
+            table, keys = request.table[first:hashed], request.keys[first:hashed]
+            self.pool.publish(request.number, first, table, keys)
             request.registered = hashed
 
     # ---- by name

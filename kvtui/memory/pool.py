@@ -6,9 +6,12 @@ rest: first the blocks that were never used, then cached ones, least recently us
 block that was taken out of the middle by a hit. A place in `back` is absolute: it does not move when the
 used part is cut off.
 
-Not every cached block is in the map. A block whose content only one request can ever meet (its *private*
-blocks) needs no key: how many of them are cached, and how many survive after a preemption, follows from the
-place of its segment in the queue.
+Blocks with a key stand in a tree of prefixes, where a stretch of them costs hardly more than one. What that
+cannot hold, or has to be asked about block by block, stands in maps in its place.
+
+Not every cached block has a key. A block whose content only one request can ever meet (its *private* blocks)
+needs none: how many of them are cached, and how many survive after a preemption, follows from the place of
+its segment in the queue.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from collections.abc import Sequence
 from itertools import count, repeat, takewhile
 
 from kvtui.memory.ops import OpKind, OpLog
+from kvtui.memory.prefixes import PrefixTree
 
 CUT = 1 << 16  # used entries of `back` before they are cut off
 
@@ -35,7 +39,7 @@ class BlockPool:
         self.evictions = 0  # cached blocks that lost their content
         self.forgotten = 0  # of these, how many others could have met
         self.shared = 0  # references beyond the first, over all blocks
-        self.extra: dict[int, int] = {}  # block -> references beyond the first
+        self._extra: dict[int, int] = {}  # block -> references beyond the first, outside the tree
         self._stack: list[int] = []
         self._back = list(range(1, n + 1))
         self._head = 0  # index in _back of the next block out
@@ -47,6 +51,7 @@ class BlockPool:
         self._block_of: dict[int, int] = {}  # key -> the oldest block with it
         self._twins: dict[int, list[int]] = {}  # key -> further blocks with it, oldest first
         self._place: dict[int, int] = {}  # keyed block in the queue -> absolute place
+        self._tree = PrefixTree()  # of keyed blocks that are not in these maps
 
     # ---- what is where
 
@@ -54,6 +59,12 @@ class BlockPool:
     def cached(self) -> int:
         """Free blocks that still carry content."""
         return self.free - len(self._stack) - self._unused - len(self._plain)
+
+    @property
+    def extra(self) -> dict[int, int]:
+        """Block -> references beyond the first."""
+        self.dissolve()
+        return self._extra
 
     def queue(self) -> list[int]:
         """The whole free queue, next out first. O(n): for tests and recordings."""
@@ -63,13 +74,18 @@ class BlockPool:
         """The oldest block with this content, or None."""
         return self._block_of.get(key)
 
-    def find_all(self, keys: Sequence[int]) -> list[int]:
-        """The oldest blocks with these contents, up to the first content that no block has."""
-        return list(takewhile(bool, map(self._block_of.get, keys, repeat(0))))
+    def find_all(self, keys: Sequence[int], most: int) -> list[int]:
+        """The oldest blocks with these contents (`most` at most), up to the first that no block has."""
+        blocks = self._tree.find(keys, most)
+        at = len(blocks)
+        if at < most and self._block_of:
+            blocks += takewhile(bool, map(self._block_of.get, keys[at:most], repeat(0)))
+        return blocks
 
-    def idle_among(self, blocks: Sequence[int]) -> int:
-        """How many of these keyed blocks are free."""
-        return sum(map(self._place.__contains__, blocks))
+    def idle_among(self, keys: Sequence[int], blocks: Sequence[int]) -> int:
+        """How many of the blocks found for the first keys are free."""
+        found, idle = self._tree.idle_among(keys, len(blocks))
+        return idle + sum(map(self._place.__contains__, blocks[found:]))
 
     def idle(self, block: int) -> bool:
         """Whether a keyed block is free (in the queue)."""
@@ -78,7 +94,7 @@ class BlockPool:
     @property
     def named(self) -> int:
         """Blocks that stand in the map, free or held."""
-        return len(self._key_of)
+        return len(self._key_of) + self._tree.count
 
     def key_of(self, block: int) -> int | None:
         """The key a block stands in the map with, or None."""
@@ -122,6 +138,8 @@ class BlockPool:
             more = n - len(full)
             ids = full + back[head : head + more]
             self._head = head = head + more
+        if self._tree.count:
+            self.forgotten += self._tree.evict(self._base + head)
         if self._place or self._plain or self.log is not None:
             self._lose(ids[unused:])
         else:
@@ -183,10 +201,17 @@ class BlockPool:
             self._holes += 1
             self.free -= 1
 
-    def share_all(self, blocks: Sequence[int]) -> None:
-        """One more request holds each of these keyed blocks."""
+    def share_all(self, owner: int, keys: Sequence[int], blocks: Sequence[int]) -> None:
+        """One more request holds the blocks that were found for its first keys."""
         back, base = self._back, self._base
-        for block, place in zip(blocks, map(self._place.pop, blocks, repeat(-1)), strict=True):
+        shared, woken = self._tree.hold(owner, keys, len(blocks))
+        self.shared += shared
+        for place, n in woken:
+            back[place - base : place - base + n] = [0] * n
+            self._holes += n
+            self.free -= n
+        rest = blocks[self._tree.depth(owner) :]
+        for block, place in zip(rest, map(self._place.pop, rest, repeat(-1)), strict=True):
             if place < 0:
                 self.add_reference(block)
             else:
@@ -196,7 +221,7 @@ class BlockPool:
 
     def add_reference(self, block: int) -> None:
         """One more request holds a block that is in use."""
-        self.extra[block] = self.extra.get(block, 0) + 1
+        self._extra[block] = self._extra.get(block, 0) + 1
         self.shared += 1
 
     def revive(self, place: int, count: int, n: int) -> None:
@@ -205,6 +230,36 @@ class BlockPool:
         self._back[end - n : end] = [0] * n
         self._holes += n
         self.free -= n
+
+    def publish(self, owner: int, first: int, blocks: list[int], keys: list[int]) -> None:
+        """Put full blocks of a request into the map, its `first` blocks stand there already; a key that is
+        there already gets a twin."""
+        tree = self._tree
+        if tree.depth(owner) == first:
+            for key, block, place, holders in tree.clash(owner, keys[0]):
+                self._enter(key, block, place, holders)
+            if keys[0] not in self._block_of:
+                tree.add(owner, keys, blocks)
+                return
+        self.register(blocks, keys)
+
+    def dissolve(self) -> None:
+        """From the tree into the maps, where each block can be asked about. No effect that could be seen."""
+        for key, block, place, holders in self._tree.dissolve():
+            self._enter(key, block, place, holders)
+
+    def _enter(self, key: int, block: int, place: int, holders: int) -> None:
+        """A block that was in the tree stands in the maps."""
+        self._key_of[block] = key
+        self._block_of[key] = block
+        if place >= 0:
+            self._place[block] = place
+        if holders > 1:
+            self._extra[block] = holders - 1
+
+    def __getstate__(self) -> dict[str, object]:
+        self.dissolve()  # a tree can be too deep to be copied
+        return self.__dict__
 
     def register(self, blocks: Sequence[int], keys: Sequence[int]) -> None:
         """Put full blocks into the map; a key that is there already gets a twin."""
@@ -235,14 +290,14 @@ class BlockPool:
 
     def drop(self, block: int) -> bool:
         """Give up one of several references; False (and no effect) if it was the only one."""
-        extra = self.extra.get(block)
+        extra = self._extra.get(block)
         if extra is None:
             return False
         self.shared -= 1
         if extra == 1:
-            del self.extra[block]
+            del self._extra[block]
         else:
-            self.extra[block] = extra - 1
+            self._extra[block] = extra - 1
         return True
 
     def give_back(self, owner: int, table: list[int], keyed: int, hashed: int) -> int:
@@ -252,7 +307,7 @@ class BlockPool:
         carries none. Returns the place of the private segment in the queue.
         """
         tail, private = table[hashed:], table[keyed:hashed]
-        if self.extra:
+        if self._extra:
             tail = self._without_shared(owner, tail)
         if self.lifo:
             self._stack += tail
@@ -269,12 +324,26 @@ class BlockPool:
         return place
 
     def _keep(self, owner: int, keyed: list[int]) -> list[int]:
-        """Free blocks that stand in the map, last one first; returns those nobody else holds."""
-        mine = self._without_shared(owner, keyed)
+        """Free blocks that have a key, last one first; returns those nobody else holds."""
+        depth = self._tree.depth(owner)
+        assert depth <= len(keyed), f"{depth} blocks in the tree, {len(keyed)} with a key"
+        mine = self._without_shared(owner, keyed[depth:] if depth else keyed)
         last_first = mine[::-1]
         self._place.update(zip(last_first, count(self._base + len(self._back)), strict=False))
         self._back += last_first
         self.free += len(mine)
+        return self._give_up(owner, keyed[:depth]) + mine if depth else mine
+
+    def _give_up(self, owner: int, path: list[int]) -> list[int]:
+        """Free blocks that stand in the tree, last one first; returns those nobody else holds."""
+        released, shared = self._tree.release(owner, self._base + len(self._back))
+        self._back += released
+        self.free += len(released)
+        self.shared -= shared
+        mine = released[::-1]
+        if self.log is not None and shared:
+            free = set(mine)
+            self.log.add(OpKind.DROP, owner, [block for block in path if block not in free])
         return mine
 
     def let_go(self, owner: int, blocks: Sequence[int]) -> None:
@@ -304,7 +373,7 @@ class BlockPool:
             self.log.add(OpKind.CACHE, owner, kept)
 
     def _without_shared(self, owner: int, blocks: list[int]) -> list[int]:
-        extra = self.extra
+        extra = self._extra
         if extra.keys().isdisjoint(blocks):
             return blocks
         # Last block first: the order in which references are given up.
@@ -316,11 +385,12 @@ class BlockPool:
 
     def check(self) -> None:
         """Assert the invariants. O(n)."""
+        self.dissolve()
         queue = self.queue()
         assert len(queue) == len(set(queue)) == self.free, "free queue and count differ"
         assert all(1 <= b <= self.size for b in queue)
-        assert sum(self.extra.values()) == self.shared
-        assert not self.extra.keys() & set(queue), "a block in use stands in the queue"
+        assert sum(self._extra.values()) == self.shared
+        assert not self._extra.keys() & set(queue), "a block in use stands in the queue"
         for key, block in self._block_of.items():
             assert self._key_of[block] == key
         assert len(self._key_of) == len(self._block_of) + sum(map(len, self._twins.values()))

@@ -15,6 +15,7 @@ from kvtui.serving.plain import PlainRounds, plain_rounds
 from kvtui.serving.rules import Rules
 from tests.serving.build import workload
 from tests.serving.digest import Price, digest, run
+from tests.serving.talks import talking
 from tests.serving.test_leaps import paged, quoting
 
 
@@ -62,7 +63,7 @@ def in_turns(engine: Engine, seed: int) -> Engine:
     return engine
 
 
-@pytest.mark.parametrize("build", [plain, paged, quoting])
+@pytest.mark.parametrize("build", [plain, paged, quoting, talking])
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_rounds_leave_what_single_steps_leave(build, seed: int) -> None:  # type: ignore[no-untyped-def]
