@@ -93,7 +93,7 @@ class BlockPool:
 
     @property
     def named(self) -> int:
-        """Blocks that stand in the map, free or held."""
+        """Blocks that have a key, free or held."""
         return len(self._key_of) + self._tree.count
 
     def key_of(self, block: int) -> int | None:

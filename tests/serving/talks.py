@@ -1,4 +1,4 @@
-"""Random conversations: prompts that go on from others, repeat them or branch off, in pools tight to ample."""
+"""Random conversations: prompts that go on from others, repeat them or branch off, in all sizes of pools."""
 
 from __future__ import annotations
 
