@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from textual.widget import Widget
-
 from kvtui.tui.grid import BlockGrid
 from kvtui.tui.painted import Painted
 from kvtui.tui.rows import Rows
@@ -52,6 +50,7 @@ class Board:
         self.scale: Scale | None = None  # of the grids as they are
         self.whole: Scale | None = None  # of the whole pool in sight
         self.zoom = Zoom()
+        self._scrolls = False  # whether some of the pool is out of sight
         self._panel = ""
 
     def __iter__(self) -> Iterator[Painted]:
@@ -79,6 +78,7 @@ class Board:
         """Show another part of the pool, or more of it; as far as there is one."""
         assert self.whole is not None
         self.zoom, self.scale = zoomed(zoom, self.whole, scene.lanes)
+        self._scrolls = scrolls(self.scale, scene.lanes)
         identity = letters if self.look.ascii else hues
         for view, info in zip(self.lanes, scene.lanes, strict=False):
             slots = self.scale.slots(info)
@@ -86,7 +86,7 @@ class Board:
                 block_size=info.block_size, scale=self.scale, slots=slots, identity=identity
             )
 
-    def _places(self, plan: Plan, panel: str, scene: Scene) -> Iterator[tuple[Widget, Rect | None]]:
+    def _places(self, plan: Plan, panel: str, scene: Scene) -> Iterator[tuple[Painted, Rect | None]]:
         floor = plan.floor if plan.floor is not None and panel else plan.height
         if panel == "inspector":
             floor = plan.inspector.y if plan.covers else plan.height
@@ -114,10 +114,10 @@ class Board:
 
     def _lane_places(
         self, plan: Plan, view: LaneView, lane: int, floor: int, scene: Scene
-    ) -> Iterator[tuple[Widget, Rect | None]]:
+    ) -> Iterator[tuple[Painted, Rect | None]]:
         assert self.scale is not None
         card, room = plan.lanes[lane], GRID[plan.form]
-        width = self.scale.width + scrolls(self.scale, scene.lanes)
+        width = self.scale.width + self._scrolls
         yield view.grid, _above(Rect(card.x + room.x, card.y + room.y, width, room.height), floor)
         areas = AREAS[plan.form]
         for at, widget in enumerate(view.areas):
@@ -149,7 +149,7 @@ class Board:
             codes = model.codes(spotlight(frame.cells, shown.request, shown.lanes[lane].blocks))
             if lane == shown.lane and shown.block is not None:
                 mark(codes, self.scale, scene.lanes[lane], shown.block.block)
-        return with_bar(codes, self.scale, scene.lanes) if scrolls(self.scale, scene.lanes) else codes
+        return with_bar(codes, self.scale, scene.lanes) if self._scrolls else codes
 
     def paint_text(self, scene: Scene, caption: Sequence[Line], *, hint: str) -> None:
         """Cards, caption and panels: everything but the grids and what shows the time."""
@@ -167,7 +167,7 @@ class Board:
 
     def _place(self, scene: Scene, lane: int) -> str:
         """Where in its pool a grid is that does not show all of it."""
-        if self.scale is None or not scrolls(self.scale, scene.lanes):
+        if self.scale is None or not self._scrolls:
             return ""
         return place_words(self.scale, scene.lanes[lane])
 
@@ -206,8 +206,9 @@ class Board:
             widget.set_look(look)
 
 
-def place(widget: Widget, rect: Rect | None) -> None:
+def place(widget: Painted, rect: Rect | None) -> None:
     """Put a widget at a rectangle of its screen; without one it is not displayed."""
+    widget.place = rect
     widget.display = rect is not None
     if rect is not None:
         styles = widget.styles

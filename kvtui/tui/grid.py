@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Region
 from textual.strip import Strip
 
 from kvtui.tui.inks import style_of
+from kvtui.tui.outlet import Stretch
 from kvtui.tui.painted import Painted
 from kvtui.tui.view.cells import Codes
 from kvtui.tui.view.glyphs import glyph
@@ -20,6 +22,7 @@ from kvtui.tui.view.palette import Look
 
 _CELL_BYTES = 29  # of a cell of another colour than its neighbours, at most
 _NEAR = 6  # changed cells nearer than this are sent together: moving the cursor costs as much
+_PLAIN = "\x1b[0m"
 _SPANS = 6  # a row with more stretches is sent as one
 
 
@@ -32,6 +35,7 @@ class BlockGrid(Painted):
         self._waited = np.zeros(0, np.int64)  # frames for which a row has not been shown as it is
         self._drawn: dict[int, tuple[str, Style]] = {}
         self._segments: dict[tuple[str, int], Segment] = {}
+        self._texts: dict[int, tuple[str, str]] = {}
 
     @property
     def codes(self) -> Codes:
@@ -56,7 +60,7 @@ class BlockGrid(Painted):
             codes[late], changed[late] = before[late], False
         self._codes = codes
         rows, columns = np.nonzero(changed)
-        self.repaint(_regions(rows.tolist(), columns.tolist()))
+        self.repaint(_stretches(rows.tolist(), columns.tolist()))
         return late is None
 
     def _late_rows(self, changed: NDArray[np.int64], most: int | None) -> NDArray[np.int64] | None:
@@ -74,6 +78,7 @@ class BlockGrid(Painted):
     def set_look(self, look: Look) -> None:
         self._drawn.clear()
         self._segments.clear()
+        self._texts.clear()
         super().set_look(look)
 
     def build(self, y: int) -> Strip:
@@ -92,6 +97,24 @@ class BlockGrid(Painted):
             segments.append(self._segment(chars, before))
         return Strip(segments, len(row))
 
+    def sent(self, stretch: Stretch, system: ColorSystem) -> str:
+        """These cells as text: a style where another one begins, and none behind the last."""
+        texts, sent, before = self._texts, [], ""
+        for value in self._codes[stretch.y, stretch.start : stretch.end].tolist():
+            style, char = texts.get(value) or self._text(value, system)
+            if style != before:
+                sent.append(style)
+                before = style
+            sent.append(char)
+        return "".join(sent) + _PLAIN
+
+    def _text(self, value: int, system: ColorSystem) -> tuple[str, str]:
+        """What sets the style of a code, whatever it was before, and its character; worked out once."""
+        char, style = self._drawn.get(value) or self._draw(value)
+        ansi = Strip.render_ansi(style, system)
+        self._texts[value] = (f"\x1b[0;{ansi}m" if ansi else _PLAIN), char
+        return self._texts[value]
+
     def _segment(self, chars: str, style: Style | None) -> Segment:
         """The same few segments come again and again: made once."""
         key = chars, id(style)
@@ -107,11 +130,11 @@ class BlockGrid(Painted):
         return self._drawn[value]
 
 
-def _regions(rows: list[int], columns: list[int]) -> Iterator[Region]:
-    """Changed cells, in reading order, as regions."""
-    for y, cells in groupby(zip(rows, columns, strict=True), key=lambda cell: cell[0]):
+def _stretches(rows: list[int], columns: list[int]) -> Iterator[Stretch]:
+    """Changed cells, in reading order, as few stretches."""
+    for y, cells in groupby(zip(rows, columns, strict=True), key=itemgetter(0)):
         for start, end in spans([x for _, x in cells]):
-            yield Region(start, y, end - start, 1)
+            yield Stretch(y, start, end)
 
 
 def spans(changed: list[int]) -> list[tuple[int, int]]:

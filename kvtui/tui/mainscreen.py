@@ -16,6 +16,7 @@ from kvtui.tui.inspecting import Inspecting
 from kvtui.tui.lanekeys import LaneKeys
 from kvtui.tui.lineup import MOST
 from kvtui.tui.listing import Listed
+from kvtui.tui.outlet import Outlet
 from kvtui.tui.rows import Rows
 from kvtui.tui.scrubbing import Scrubbing
 from kvtui.tui.stage import Stage
@@ -54,6 +55,7 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         self.stage = stage
         self.board = Board(look, MOST)
         self._small = Rows(look, id="small")
+        self._outlet = Outlet(self, self.board)
         self._rate = rate
         self._narrator = Narrator()
         self._plan: Plan | None = None
@@ -131,12 +133,13 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
         if scene.same(self._shown) and not self._message[0] and self._whole:
             self._rest.settle(calm=standing)
             return
-        self._paint_grids(scene)
-        if standing or now >= self._time_due:
-            self._time_due = now + TIME_EVERY_S
-            self._paint_time(scene)
-        if standing or now >= self._text_due:
-            self._paint_text(scene, now)
+        with self._outlet.collected():
+            self._paint_grids(scene)
+            if standing or now >= self._time_due:
+                self._time_due = now + TIME_EVERY_S
+                self._paint_time(scene)
+            if standing or now >= self._text_due:
+                self._paint_text(scene, now)
         self._shown = scene
 
     def paint(self) -> None:
@@ -147,9 +150,10 @@ class MainScreen(Inspecting, Zooming, Scrubbing, LaneKeys, Listed, inherit_bindi
             if scene.lanes != self._placed:
                 self._arrange()
                 return
-            self._paint_grids(scene)
-            self._paint_time(scene)
-            self._paint_text(scene, monotonic())
+            with self._outlet.collected():
+                self._paint_grids(scene)
+                self._paint_time(scene)
+                self._paint_text(scene, monotonic())
             self._shown = scene
 
     def _paint_grids(self, scene: Scene) -> None:

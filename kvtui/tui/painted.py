@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rich.color import ColorSystem
 from textual.filter import LineFilter
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
 from kvtui.tui.inks import style_of
+from kvtui.tui.outlet import Outlet, Stretch
+from kvtui.tui.spanfix import part
+from kvtui.tui.view.canvas import Rect
 from kvtui.tui.view.ink import T2
 from kvtui.tui.view.palette import Look
 
@@ -22,6 +26,8 @@ class Painted(Widget):
     def __init__(self, look: Look, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.look = look
+        self.outlet: Outlet | None = None  # of a screen that sends changes itself
+        self.place: Rect | None = None  # on its screen
         self._rows: list[Strip] = []
         self._extent = (0, 0)
         self._stale: set[int] = set()
@@ -35,12 +41,18 @@ class Painted(Widget):
         self.look = look
         self.repaint_all()
 
-    def repaint(self, regions: Iterable[Region]) -> None:
-        """These regions, each within one row, do not look as before."""
-        regions = list(regions)
-        if regions:
-            self._stale.update(region.y for region in regions)
-            self.refresh(*regions)
+    def repaint(self, stretches: Iterable[Stretch]) -> None:
+        """These cells do not look as before."""
+        changed = list(stretches)
+        if changed:
+            self._stale.update(stretch.y for stretch in changed)
+            if self.outlet is None or not self.outlet.take(self, changed):
+                self.refresh(*(Region(start, y, end - start, 1) for y, start, end in changed))
+
+    def sent(self, stretch: Stretch, system: ColorSystem) -> str:
+        """These cells as text for the terminal."""
+        strip = self._row(stretch.y, self.size.width)
+        return "".join(part(strip, stretch.start, stretch.end, system))
 
     def repaint_all(self) -> None:
         self._extent = (0, 0)

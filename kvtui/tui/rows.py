@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.segment import Segment
-from textual.geometry import Region
 from textual.strip import Strip
 
 from kvtui.tui.inks import style_of
+from kvtui.tui.outlet import Stretch
 from kvtui.tui.painted import Painted
 from kvtui.tui.view.canvas import Line, line_width
 from kvtui.tui.view.glyphs import in_ascii
@@ -43,7 +43,7 @@ class Rows(Painted):
         return Segment(plain, style_of(ink, self.look.palette))
 
 
-def _differences(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Region]:
+def _differences(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Stretch]:
     for y in range(max(len(before), len(after))):
         old = before[y] if y < len(before) else ()
         new = after[y] if y < len(after) else ()
@@ -51,13 +51,13 @@ def _differences(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Regi
             yield _difference(old, new, y)
 
 
-def _difference(before: Line, after: Line, y: int) -> Region:
+def _difference(before: Line, after: Line, y: int) -> Stretch:
     """The stretch of row `y` outside of which two lines are equal; lines with wide characters count whole."""
     old, new = _spread(before), _spread(after)
     if len(old) != len(new) or len(new) != line_width(after) or len(old) != line_width(before):
-        return Region(0, y, max(line_width(before), line_width(after)), 1)
+        return Stretch(y, 0, max(line_width(before), line_width(after)))
     changed = [at for at, (was, becomes) in enumerate(zip(old, new, strict=True)) if was != becomes]
-    return Region(changed[0], y, changed[-1] + 1 - changed[0], 1) if changed else Region(0, y, 1, 1)
+    return Stretch(y, changed[0], changed[-1] + 1) if changed else Stretch(y, 0, 1)
 
 
 def _spread(line: Line) -> list[tuple[str, Ink]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Iterator
+from functools import cache
 
 import textual
 from rich.color import ColorSystem
@@ -23,10 +24,16 @@ _TESTED = "8.2."
 _FIELDS = ("chops", "spans", "chop_ends")
 
 
+@cache
+def usable() -> bool:
+    """Whether what Textual keeps for itself may be relied on."""
+    return textual.__version__.startswith(_TESTED) and not os.environ.get("KVTUI_NO_SPAN_FIX")
+
+
 def apply() -> bool:
     """Replace the encoder; gives whether it could be done."""
     update = getattr(_compositor, "ChopsUpdate", None)
-    if update is None or os.environ.get("KVTUI_NO_SPAN_FIX") or not textual.__version__.startswith(_TESTED):
+    if update is None or not usable():
         return False
     fields = [name for name in inspect.signature(update.__init__).parameters if name != "self"]
     if fields != list(_FIELDS) or not hasattr(update, "render_segments"):
@@ -45,11 +52,11 @@ def _render_segments(self: _compositor.ChopsUpdate, console: Console) -> str:
                 continue
             left, right = max(x, x1), min(end, x2)
             output.append(f"\x1b[{y + 1};{left + 1}H")
-            output += _part(strip, left - x, right - x, system)
+            output += part(strip, left - x, right - x, system)
     return "".join(output)
 
 
-def _part(strip: Strip, start: int, end: int, system: ColorSystem) -> Iterator[str]:
+def part(strip: Strip, start: int, end: int, system: ColorSystem) -> Iterator[str]:
     """Cells `start` to `end` of a strip as text; Textual itself cuts between wide characters."""
     if strip.cell_length != len(strip.text):
         strip = strip.crop(start, end)

@@ -145,11 +145,11 @@ def _track(canvas: Canvas, scene: Scene, x: int, width: int) -> None:
     for mark in scene.marks:
         at = min(reached, int(mark.time_s / end * (width - 1) + 0.5))
         marked[at] = max(mark.kind, marked.get(at, mark.kind), key=_RANK.__getitem__)
-    for at in range(width):
-        glyph, ink = ("━", T2) if at < head else ("─", T3 if at < reached else RULE)
-        if at in marked:
-            glyph, ink = _marked(at, marked)
-        canvas.put(x + at, 0, glyph, ink)
+    x_end = canvas.put(x, 0, "━" * head, T2)
+    x_end = canvas.put(x_end, 0, "─" * (reached - head), T3)
+    canvas.put(x_end, 0, "─" * (x + width - x_end), RULE)
+    for at in marked:
+        canvas.put(x + at, 0, *_marked(at, marked))
     canvas.put(x + head, 0, "●", T1)
 
 
