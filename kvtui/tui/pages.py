@@ -11,7 +11,8 @@ from textual.events import Click, Resize
 from textual.screen import Screen
 from textual.scrollbar import ScrollBarRender
 
-from kvtui.tui.mainscreen import MESSAGE_S, MainScreen
+from kvtui.tui.looking import MESSAGE_S
+from kvtui.tui.mainscreen import MainScreen
 from kvtui.tui.rows import Rows
 from kvtui.tui.view.canvas import Line, cut
 from kvtui.tui.view.footer import Spot, footer_line
