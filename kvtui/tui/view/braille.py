@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _BLANK = 0x2800
@@ -31,9 +32,11 @@ class Dots:
 
         Gives the row of cells in which the line ends.
         """
+        times = [time for time, _ in points]
         before: int | None = None
         for x in range(2 * self.width):
-            y = self._level(_value_at(points, end * x / (2 * self.width - 1)), top)
+            at = bisect_right(times, end * x / (2 * self.width - 1))
+            y = self._level(points[at - 1][1] if at else 0, top)
             if not dashed or _DASH[x % len(_DASH)]:
                 join = range(min(y, before), max(y, before) + 1) if before is not None else range(y, y + 1)
                 for row in join:
@@ -45,12 +48,10 @@ class Dots:
         rows = 4 * self.height
         return rows - 1 - min(rows - 1, round(value * (rows - 1) / top))
 
-    def cell(self, x: int, y: int) -> tuple[str, int] | None:
-        """Character and line of a cell, None where nothing is drawn."""
-        line = self._line[y][x]
-        return None if line is None else (chr(_BLANK + self._bits[y][x]), line)
-
-
-def _value_at(points: Points, time: float) -> int:
-    at = bisect_right(points, time, key=lambda point: point[0])
-    return points[at - 1][1] if at else 0
+    def runs(self, y: int) -> Iterator[tuple[int, str, int]]:
+        """What is drawn in a row of cells: first column, characters and line of every stretch of one line."""
+        x = 0
+        for line, cells in groupby(self._line[y]):
+            start, x = x, x + len([*cells])
+            if line is not None:
+                yield start, "".join(chr(_BLANK + bits) for bits in self._bits[y][start:x]), line

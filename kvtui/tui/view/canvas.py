@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
+from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
 from kvtui.tui.view.ink import T2, Ink
@@ -136,7 +137,7 @@ class Canvas:
 
     def put(self, x: int, y: int, text: str, ink: Ink = T2) -> int:
         """Write `text` from cell (x, y) on; gives the column behind it."""
-        if text_width(text) == len(text):
+        if text.isascii() or text_width(text) == len(text):
             return self._put_narrow(x, y, text, ink)
         for char in text:
             span = char_width(char)
@@ -175,13 +176,10 @@ class Canvas:
         return tuple(self._line(row, x, x + width) for row in range(y, y + height))
 
     def _line(self, row: int, start: int, end: int) -> Line:
-        chars, inks = self._chars[row], self._inks[row]
-        runs: list[tuple[str, Ink]] = []
-        first = start
-        for at in range(start + 1, end + 1):
-            if at == end or inks[at] != inks[first]:
-                runs.append(("".join(chars[first:at]), inks[first]))
-                first = at
+        chars, runs = self._chars[row], []
+        for ink, cells in groupby(self._inks[row][start:end]):
+            first, start = start, start + len([*cells])
+            runs.append(("".join(chars[first:start]), ink))
         return tuple(runs)
 
 

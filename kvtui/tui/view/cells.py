@@ -154,14 +154,18 @@ class GridModel:
             return np.arange(count)
         then, copied_then = self._before
         seen = self._seen(len(cells.state))
-        differ = (cells.state[seen] != then.state[seen]) | (cells.owner[seen] != then.owner[seen])
-        differ |= (cells.stored[seen] != then.stored[seen]) | (cells.refs[seen] != then.refs[seen])
+        differ = cells.state[seen] != then.state[seen]
+        for now, before in ((cells.owner, then.owner), (cells.stored, then.stored), (cells.refs, then.refs)):
+            if now is not before:
+                differ |= now[seen] != before[seen]
         blocks = seen.start + np.flatnonzero(differ)
         if copied or copied_then:
             blocks = np.concatenate([blocks, np.array([*copied, *copied_then])])
         units = blocks[:, None] * self._pieces + np.arange(self._pieces)
-        stale = np.unique(units // self._per_cell) - self._first
-        return stale[(stale >= 0) & (stale < len(self._codes))]
+        cell = (units // self._per_cell).ravel() - self._first
+        stale = np.zeros(len(self._codes), np.bool_)
+        stale[cell[(cell >= 0) & (cell < len(stale))]] = True
+        return np.flatnonzero(stale)
 
     def _seen(self, blocks: int) -> slice:
         """The blocks in sight."""
@@ -172,22 +176,23 @@ class GridModel:
     def _units(self, cells: Cells, copied: tuple[int, ...], which: NDArray[np.int64]) -> _Units:
         """The blocks of some cells, cut in units."""
         unit = which[:, None] * self._per_cell + np.arange(self._per_cell)
-        block = unit // self._pieces
+        block = unit // self._pieces if self._pieces > 1 else unit
         real = block < len(cells.state)
-        block = np.minimum(block, len(cells.state) - 1)
-        stored = cells.stored[block] * self._parts
+        state = cells.state.take(block, mode="clip")
+        stored = cells.stored.take(block, mode="clip")
+        refs = cells.refs.take(block, mode="clip")
         if self._pieces > 1:  # the slots of a block fill from its first on
-            stored = np.clip(stored - self._unit * (unit % self._pieces), 0, self._unit)
-        marked = np.zeros(len(cells.state), np.bool_)
-        marked[[*copied]] = True
-        return _Units(
-            np.where(real, cells.state[block], Cell.FREE),
-            cells.owner[block],
-            np.where(real, stored, 0),
-            np.where(real, cells.refs[block], 0),
-            marked[block] & real,
-            real,
-        )
+            stored = np.clip(stored * self._parts - self._unit * (unit % self._pieces), 0, self._unit)
+        elif self._parts > 1:
+            stored = stored * self._parts
+        if not real.all():
+            state, stored, refs = (
+                np.where(real, state, Cell.FREE),
+                np.where(real, stored, 0),
+                np.where(real, refs, 0),
+            )
+        marked = np.isin(block, copied) & real if copied else np.zeros(block.shape, np.bool_)
+        return _Units(state, cells.owner.take(block, mode="clip"), stored, refs, marked, real)
 
 
 def _codes(units: _Units, unit: int, identity: Callable[[Ids], Ids]) -> NDArray[np.uint16]:
@@ -228,7 +233,7 @@ def _minorities(units: _Units, kind: NDArray, amount: NDArray, who: NDArray) -> 
 def _eighths(stored: NDArray, capacity: NDArray) -> NDArray:
     """Eighths of a cell, at least one if anything is stored, eight only if all of it is."""
     near = np.floor(8 * stored / np.maximum(capacity, 1) + 0.5).astype(np.int64)
-    return np.where(stored >= capacity, 8, np.clip(near, 1, 7))
+    return np.where(stored >= capacity, 8, np.minimum(np.maximum(near, 1), 7))
 
 
 def _main_owner(units: _Units, held: NDArray[np.bool_], tokens: NDArray) -> Ids:
@@ -242,8 +247,8 @@ def _main_owner(units: _Units, held: NDArray[np.bool_], tokens: NDArray) -> Ids:
     names = np.flatnonzero(present)
     if not len(names):
         return np.zeros(cells, np.int32)
-    rank = np.cumsum(present) - 1
+    rank = np.maximum(np.cumsum(present) - 1, 0)  # what is not held weighs nothing
     weight = np.where(np.any(tokens, axis=1)[:, None], tokens, held)
     key = np.arange(cells)[:, None] * len(names) + rank[owner]
-    tally = np.bincount(key[held], weight[held], cells * len(names)).reshape(cells, len(names))
+    tally = np.bincount(key.ravel(), weight.ravel(), cells * len(names)).reshape(cells, len(names))
     return names[tally.argmax(1)].astype(np.int32)

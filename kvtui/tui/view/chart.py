@@ -44,8 +44,7 @@ def _axis(canvas: Canvas, left: int, width: int, height: int, top: int, *, guide
         ticks[height // 2] = top // 2
     for row, value in ticks.items():
         canvas.put_right(left - 1, 1 + row, str(value), T3)
-        for x in range(0, width, 2):
-            canvas.put(left + x, 1 + row, guide, RULE)
+        canvas.put(left, 1 + row, f"{guide} " * (width // 2) + guide * (width % 2), RULE)
 
 
 def _plot(
@@ -62,10 +61,9 @@ def _plot(
             )
         )
     for y in range(height):
-        for x in range(width):
-            if cell := dots.cell(x, y):
-                char = _PLAIN[cell[1] % len(_PLAIN)] if ascii else cell[0]
-                canvas.put(left + x, 1 + y, char, lane_ink(cell[1]))
+        for x, text, lane in dots.runs(y):
+            chars = _PLAIN[lane % len(_PLAIN)] * len(text) if ascii else text
+            canvas.put(left + x, 1 + y, chars, lane_ink(lane))
     return ends
 
 

@@ -10,7 +10,10 @@ from tests.tui.frames import contiguous_frame, counters, empty_frame, paged_fram
 
 
 def row(dots: Dots, y: int) -> str:
-    return "".join((dots.cell(x, y) or (" ", 0))[0] for x in range(dots.width))
+    row = [" "] * dots.width
+    for x, text, _ in dots.runs(y):
+        row[x : x + len(text)] = text
+    return "".join(row)
 
 
 def test_a_step_line_rises_in_one_column() -> None:
@@ -30,8 +33,8 @@ def test_a_cell_keeps_the_dots_of_all_lines_and_belongs_to_the_last() -> None:
     dots = Dots(1, 1)
     dots.dot(0, 0, 0)
     dots.dot(1, 3, 1)
-    assert dots.cell(0, 0) == ("⢁", 1)
-    assert Dots(1, 1).cell(0, 0) is None
+    assert [*dots.runs(0)] == [(0, "⢁", 1)]
+    assert not [*Dots(1, 1).runs(0)]
 
 
 def test_the_values_at_the_ends_of_the_lines_are_the_large_figures() -> None:
