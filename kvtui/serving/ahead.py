@@ -37,7 +37,7 @@ class AheadRounds(PlainRounds):
         self._explicit = scheduler
         self._wheel = PhaseWheel(manager.block_size)
         self._views = self._wheel.views
-        self._last: list[Part] = []  # of the step before
+        self._last: Sequence[Part] = []  # of the step before
         self._fresh: list[Request] = []  # whose prompts are computed and whose next tokens are on their way
         self._hot: list[Request] = []  # who will complete blocks that others can meet
         self._within = False  # what is explicit elsewhere is implied
@@ -125,7 +125,8 @@ class AheadRounds(PlainRounds):
             return self._step()
         if not super()._leap(n, due):
             return False
-        self._first_tokens(now)
+        if self._fresh:
+            self._first_tokens(now)
         self._last = []
         return True
 
@@ -156,53 +157,58 @@ class AheadRounds(PlainRounds):
         super()._end(request)
 
     def _first_tokens(self, now: int) -> None:
-        """The first tokens of those whose prompts were computed in the step before come in."""
+        """Of those whose prompts were computed in the step before a token comes in, unless they want none."""
         for request in self._fresh:
-            if request.output and not request.generated:
+            if not request.output:
+                self._engine._tokens -= 1
+            elif not request.generated:
                 self._engine.results.first(request, now)
         self._fresh = []
 
     def _step(self) -> bool:
         """A full step, while the tokens of the step before come in."""
-        scheduler, step = self._scheduler, self._scheduler.step
+        engine, scheduler, step = self._engine, self._scheduler, self._scheduler.step
         ending = scheduler._finishes.take(step - 1)
-        ending.sort(key=attrgetter("order"))
-        resting = [request for request in ending if not self._goes_on(request)]
+        if len(ending) > 1:
+            ending.sort(key=attrgetter("order"))
+        resting = [r for r in ending if r.max_tokens <= r.output or not self._goes_on(r)]
         coming = len(scheduler.running) - len(scheduler._chunking)
-        decodes = coming - len(resting)
-        plan = self._scheduled(decodes, resting)
-        if plan is None or not (decodes or plan.prefill or ending):
+        plan = self._scheduled(coming - len(resting), resting)
+        if plan is None or not (coming or plan.prefill):
             return False
         offsets = sum([request.offset for request in resting])
-        plan.decode_context = scheduler._offsets - offsets + decodes * (step + 1)
+        plan.decode_context = scheduler._offsets - offsets + plan.decodes * (step + 1)
         plan.stored = plan.decode_context + offsets + len(resting) * step
         dt = self._measured(plan)
-        self._engine._tokens += coming - sum([not request.output for request in ending])
-        self._first_tokens(self._engine.now_ps)
+        engine._tokens += coming
+        if self._fresh:
+            self._first_tokens(engine.now_ps)
         for request in ending:
             self._end(request)
         if not scheduler.running:
             wasted = [Answer(request, 1, True, 0, False) for request in ending if request not in resting]
             self._explicit._flight = deque([wasted])
-        self._engine.now_ps += dt
+        engine.now_ps += dt
+        engine._idle = 0
         scheduler.step += 1
         self._computed(plan.prefill)
         return True
 
     def _goes_on(self, request: Request) -> bool:
-        """Whether the server cannot know that the token on its way is its last."""
+        """Whether the server cannot know that the token on its way is the last one."""
         most = min(request.prompt + request.max_tokens, self._scheduler.rules.max_model_len)
         return request.offset + self._scheduler.step + 1 < most
 
     def _scheduled(self, decodes: int, resting: list[Request]) -> Plan | None:
         """Blocks for all who run but those `resting`, and who comes in; None where it is not as plain."""
-        scheduler, pool, size = self._explicit, self._pool, self._size
-        plan = Plan(scheduler.step)
+        scheduler, pool, step = self._explicit, self._pool, self._scheduler.step
+        plan = Plan(step)
         plan.decodes = decodes
-        takers: Collection[Request] = self._views[scheduler.step % size]
-        if resting:
+        budget = scheduler.rules.token_budget - decodes
+        takers: Collection[Request] = self._views[step % self._size]
+        if resting and takers:
             takers = [request for request in takers if request not in resting]
-        budget, need = scheduler.rules.token_budget - decodes, len(takers)
+        need = len(takers)
         for request in scheduler._chunking:
             n = min(request.known - request.computed, budget)
             need += self._manager.blocks_for(request.computed + n) - len(request.table)
@@ -212,10 +218,11 @@ class AheadRounds(PlainRounds):
                 return None
         if budget < 0 or need > pool.free:
             return None
-        for request, block in zip(takers, pool.take(len(takers))):  # noqa: B905
-            request.table.append(block)
-        if self._hot:
-            self._publish(takers, scheduler.step)
+        if takers:
+            for request, block in zip(takers, pool.take(len(takers))):  # noqa: B905
+                request.table.append(block)
+            if self._hot:
+                self._publish(takers, step)
         for request, start, n in plan.prefill:
             self._manager.grow(request, start + n)
             self._manager.register(request, start, start + n)
@@ -228,21 +235,24 @@ class AheadRounds(PlainRounds):
     def _measured(self, plan: Plan) -> int:
         """Take down what a step does; returns the time that it takes."""
         engine, scheduler, meter = self._engine, self._scheduler, self._meter
-        plan.count_prefill(plan.prefill)
-        plan.stored += sum([start + n for _, start, n in plan.prefill])
-        engine.tally.count(plan, self._size)
+        running = len(scheduler.running)
+        if plan.prefill:
+            plan.count_prefill(plan.prefill)
+            plan.stored += sum([start + n for _, start, n in plan.prefill])
+            engine.tally.count(plan, self._size)
+            meter.peak = max(meter.peak, running)
         dt = engine.cost.step(plan.decodes, plan.decode_context, plan.prefill_tokens, plan.prefill_pairs)
-        self._stand(dt, len(scheduler.running))
+        self._stand(dt, running)
         meter.blocked += dt * scheduler.blocked
         meter.stored += plan.stored * dt
-        meter.peak = max(meter.peak, len(scheduler.running))
-        engine._idle = 0
         return dt
 
     def _computed(self, parts: Sequence[Part]) -> None:
         """These parts of prompts are computed now."""
         scheduler = self._scheduler
-        self._last, scheduler._chunking = list(parts), []
+        self._last = parts
+        if scheduler._chunking:
+            scheduler._chunking = []
         for request, start, n in parts:
             request.computed = start + n
             if request.computed == request.known:
