@@ -218,7 +218,8 @@ class Engine:
             self._look()
         decodes, context = len(scheduler.running), scheduler.decode_context
         fixed, slope = self._rates.get(decodes) or self._rate(decodes)
-        return Stretch(left, decodes, self.now_ps, fixed + slope * context, slope * decodes, context)
+        first, beside = fixed + slope * context, decodes * self.manager.beside
+        return Stretch(left, decodes, self.now_ps, first, slope * decodes, context, beside)
 
     def _end_stretch(self, stretch: Stretch) -> None:
         self._tokens += stretch.steps * stretch.decodes

@@ -12,17 +12,21 @@ from kvtui.serving.meter import Meter
 
 class Stretch:
     """`decodes` requests go on for at most `left` steps; the first starts at `begin`, takes `first` ps and
-    ends with `stored` tokens; each takes `rise` ps longer than the one before."""
+    ends with `stored` tokens; each takes `rise` ps longer than the one before. They fill `beside` slots more
+    all the time."""
 
-    __slots__ = ("_to_do", "begin", "bought", "decodes", "first", "left", "next", "rise", "stored")
+    __slots__ = ("_to_do", "begin", "beside", "bought", "decodes", "first", "left", "next", "rise", "stored")
 
-    def __init__(self, left: int, decodes: int, begin: int, first: int, rise: int, stored: int) -> None:
+    def __init__(
+        self, left: int, decodes: int, begin: int, first: int, rise: int, stored: int, beside: int
+    ) -> None:
         self.left = left
         self.decodes = decodes
         self.begin = begin
         self.first = first
         self.rise = rise
         self.stored = stored
+        self.beside = beside
         self.next = first  # ps, of the next step
         self._to_do = left  # when it was last measured
         self.bought = Bought()  # in these
@@ -43,7 +47,7 @@ class Stretch:
     def measure(self, meter: Meter, block_size: int) -> None:
         """Add up what was done."""
         first, rise = self.first, self.rise
-        meter.store_leap(self.steps, self.stored, self.decodes, first, rise)
+        meter.store_leap(self.steps, self.stored + self.beside, self.decodes, first, rise)
         meter.buy(self.begin, first, rise, self.bought, block_size)
 
     def begin_anew(self) -> None:

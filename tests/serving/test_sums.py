@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.serving.engine import Engine
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Request
@@ -19,11 +20,20 @@ def urgent(seed: int) -> Engine:
     return paged(seed, policy="priority")
 
 
+def stateful(seed: int) -> Engine:
+    """States beside what grows."""
+    engine = contiguous(seed)
+    rules = engine.rules
+    manager = ContiguousMemoryManager(1000, rules.max_model_len, reserve="exact", beside=1 + seed % 9)
+    return Engine(engine.workload, rules, manager, engine.cost, until_ps=10**9)
+
+
 SEEDS = range(12)
 WORLDS: dict[Callable[[int], Engine], Iterable[int]] = {
     paged: SEEDS,
     quoting: SEEDS,
     contiguous: SEEDS,
+    stateful: SEEDS,
     paged_ahead: SEEDS,
     layered: SEEDS,
     drafting: SEEDS,
@@ -70,7 +80,7 @@ class Recount:
         stored = computed + plan.prefill_tokens + plan.decode_context
         stored += sum(r.stored(plan.step) for r in plan.hungry)
         assert plan.stored == scheduler.filled(stored)
-        assert scheduler.final == sum(r.prompt + r.output for r in running)
+        assert scheduler.final == sum(r.prompt + r.output + scheduler.manager.beside for r in running)
         self.seen += Counter(hungry=len(plan.hungry), decodes=plan.decodes, preempted=len(plan.preempted))
         self.seen["several"] += len(plan.prefill) > 1
 
