@@ -9,11 +9,14 @@ taken in by the scheduler itself: a round looks at that and at what changes, and
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.memory.paged import PagedMemoryManager
+from kvtui.memory.pool import BlockPool
+from kvtui.memory.protocol import MemoryManager
 from kvtui.memory.wheel import PhaseWheel
 from kvtui.serving.explicit import Answer, ExplicitScheduler
 from kvtui.serving.finishes import Finishes
@@ -32,14 +35,14 @@ PATIENCE = 32  # calls at most before it is tried again
 class AheadRounds(PlainRounds):
     """Rounds of one engine, for as long as its scheduler and manager are these."""
 
-    def __init__(self, engine: Engine, scheduler: ExplicitScheduler, manager: PagedMemoryManager) -> None:
-        super().__init__(engine, scheduler, manager)
+    def __init__(
+        self, engine: Engine, scheduler: ExplicitScheduler, manager: MemoryManager, pool: BlockPool
+    ) -> None:
+        size = manager.block_size
+        super().__init__(engine, scheduler, manager, pool, PhaseWheel(size), PhaseWheel(size))
         self._explicit = scheduler
-        self._wheel = PhaseWheel(manager.block_size)
-        self._views = self._wheel.views
         self._last: Sequence[Part] = []  # of the step before
         self._fresh: list[Request] = []  # whose prompts are computed and whose next tokens are on their way
-        self._hot: list[Request] = []  # who will complete blocks that others can meet
         self._within = False  # what is explicit elsewhere is implied
         self._pass = 0  # calls to let pass
         self._longer = 1  # so many the next time
@@ -68,7 +71,7 @@ class AheadRounds(PlainRounds):
             return False
         if not all(map(self._implied, answers)):
             return False
-        self._within, self._hot = True, []
+        self._within = True
         scheduler._chunking = chunking
         fresh = [a for a in answers if a.request.cached == a.request.computed]
         self._last = [(a.request, a.request.computed - a.tokens, a.tokens) for a in fresh]
@@ -88,7 +91,7 @@ class AheadRounds(PlainRounds):
             and (request.computed == request.known) == generates
             and (last_step or (generates and tokens == 1 and request.cached == request.computed - 1))
             and not (request.stale or request.drafts)
-            and len(request.table) == self._manager.blocks_for(request.computed)
+            and not self._lacking(request, request.computed)
         )
 
     def _give_back(self) -> None:
@@ -113,9 +116,13 @@ class AheadRounds(PlainRounds):
         scheduler._chunking = running
         scheduler._offsets = 0
         scheduler._finishes = Finishes()
-        self._wheel = PhaseWheel(self._size)
-        self._views = self._wheel.views
         self._within = False
+        self._renew()
+
+    def _renew(self) -> None:
+        """Wheels in which nobody stands."""
+        self._wheel, self._hot = PhaseWheel(self._size), PhaseWheel(self._size)
+        self._views = self._wheel.views
 
     # ---- rounds
 
@@ -135,26 +142,32 @@ class AheadRounds(PlainRounds):
 
     def _buy(self, takers: Takers, sizes: list[int], total: int, first: int, rise: int) -> None:
         super()._buy(takers, sizes, total, first, rise)
-        if self._hot:
-            for step, beginning in enumerate(takers, self._scheduler.step):
-                self._publish(beginning, step)
+        if self._hot.count:
+            for step in range(self._scheduler.step, self._scheduler.step + len(sizes)):
+                self._publish(step)
 
-    def _publish(self, beginning: Iterable[Request], step: int) -> None:
-        """Those who begin a block in `step` know the last token of the one before."""
-        for request in beginning:
-            if request.registered < len(request.keys):
+    def _publish(self, step: int, but: Collection[Request] = ()) -> None:
+        """Who begins a block in `step` knows the last token of the one before: others can find it."""
+        for request in list(self._hot.at(step)):
+            if request not in but:
                 self._manager.register(request, request.registered, request.offset + step)
-        self._hot = [r for r in self._hot if r.order >= 0 and r.registered < len(r.keys)]
+                if request.registered == len(request.keys):
+                    self._hot.leave(request)
 
     def _decode(self, request: Request) -> None:
         super()._decode(request)
         if request.registered < len(request.keys):
-            self._hot.append(request)
+            self._hot.enter(request)
 
     def _end(self, request: Request) -> None:
-        if request.registered < len(request.keys):
+        if self._hot.has(request):
             self._manager.register(request, request.registered, request.offset + self._scheduler.step)
+            self._hot.leave(request)
         super()._end(request)
+
+    def _lacking(self, request: Request, tokens: int) -> int:
+        """Blocks that it needs for so many tokens beyond those it has."""
+        return -(-tokens // self._size) - len(request.table)
 
     def _first_tokens(self, now: int) -> None:
         """Of those whose prompts were computed in the step before a token comes in, unless they want none."""
@@ -211,7 +224,7 @@ class AheadRounds(PlainRounds):
         need = len(takers)
         for request in scheduler._chunking:
             n = min(request.known - request.computed, budget)
-            need += self._manager.blocks_for(request.computed + n) - len(request.table)
+            need += self._lacking(request, request.computed + n)
             plan.prefill = [(request, request.computed, n)]
             budget -= n
             if n <= 0:
@@ -221,8 +234,8 @@ class AheadRounds(PlainRounds):
         if takers:
             for request, block in zip(takers, pool.take(len(takers))):  # noqa: B905
                 request.table.append(block)
-            if self._hot:
-                self._publish(takers, step)
+        if self._hot.count:
+            self._publish(step, resting)
         for request, start, n in plan.prefill:
             self._manager.grow(request, start + n)
             self._manager.register(request, start, start + n)
@@ -262,10 +275,43 @@ class AheadRounds(PlainRounds):
                 scheduler._chunking = [request]
 
 
+class RegionRounds(AheadRounds):
+    """Rounds on regions that are reserved in full: nobody ever begins a block."""
+
+    def __init__(
+        self, engine: Engine, scheduler: ExplicitScheduler, manager: ContiguousMemoryManager
+    ) -> None:
+        super().__init__(engine, scheduler, manager, BlockPool(0))
+        self._renew()
+
+    def _renew(self) -> None:
+        super()._renew()
+        self._views = PhaseWheel(self._size).views
+
+    def _lacking(self, request: Request, tokens: int) -> int:
+        return 0
+
+    def _stand(self, dt: int, running: int) -> None:
+        waiting, meter = self._scheduler.waiting, self._meter
+        levels = self._manager.levels(waiting.head() if waiting else None)
+        meter.time += dt
+        meter._since += dt
+        meter.running += dt * running
+        meter.final += dt * self._scheduler.final
+        meter.stored += dt * running * self._manager.beside
+        meter.held += dt * levels.held
+        meter.hole += dt * levels.hole
+
+
 def ahead_rounds(engine: Engine) -> AheadRounds | None:
-    """Rounds for an asynchronous engine that can have some: as `plain_rounds`, and without drafts."""
+    """Rounds for an asynchronous engine that can have some: as `plain_rounds`, and without drafts; on regions
+    that hold what a request may become, too."""
     scheduler, manager, rules = engine.scheduler, engine.manager, engine.rules
-    if type(scheduler) is not ExplicitScheduler or type(manager) is not PagedMemoryManager:
+    plain = rules.async_scheduling and rules.spec_method is None and rules.enable_chunked_prefill
+    if type(scheduler) is not ExplicitScheduler or not plain or not alone(engine):
         return None
-    usual = rules.async_scheduling and rules.spec_method is None and rules.enable_chunked_prefill
-    return AheadRounds(engine, scheduler, manager) if usual and manager.lifo and alone(engine) else None
+    if type(manager) is PagedMemoryManager and manager.lifo:
+        return AheadRounds(engine, scheduler, manager, manager.pool)
+    if type(manager) is ContiguousMemoryManager and manager.max_len >= rules.max_model_len:
+        return RegionRounds(engine, scheduler, manager)
+    return None

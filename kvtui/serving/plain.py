@@ -13,7 +13,9 @@ from operator import attrgetter, mul
 from typing import TYPE_CHECKING
 
 from kvtui.memory.paged import PagedMemoryManager
-from kvtui.memory.wheel import affordable
+from kvtui.memory.pool import BlockPool
+from kvtui.memory.protocol import MemoryManager
+from kvtui.memory.wheel import PhaseWheel, affordable
 from kvtui.serving.request import Phase, Request
 from kvtui.serving.scheduler import Scheduler
 from kvtui.serving.stretch import within
@@ -28,22 +30,31 @@ Takers = list[ValuesView[Request]]  # who begins a block, step by step
 class PlainRounds:
     """Rounds of one engine, for as long as its scheduler and manager are these."""
 
-    def __init__(self, engine: Engine, scheduler: Scheduler, manager: PagedMemoryManager) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        scheduler: Scheduler,
+        manager: MemoryManager,
+        pool: BlockPool,
+        wheel: PhaseWheel,
+        hot: PhaseWheel,
+    ) -> None:
         self._engine = engine
         self._scheduler = scheduler
         self._manager = manager
-        self._pool = manager.pool
+        self._pool = pool
         self._meter = engine._meter
         self._heap = scheduler._finishes._heap
-        self._wheel = manager.wheel
-        self._views = self._wheel.views
+        self._wheel = wheel
+        self._views = wheel.views
+        self._hot = hot
         self._size = manager.block_size
         self._triangles = [0]  # i * (i - 1) // 2, as far as needed
 
     def run(self, calls: int) -> int:
         """Rounds, `calls` at most, to the end or until something else is due; returns the calls left."""
         engine, scheduler = self._engine, self._scheduler
-        if self._manager.hot.count or not self._in_order():
+        if self._hot.count or not self._in_order():
             return calls
         if engine._stretch is not None:
             engine._end_stretch(engine._stretch)
@@ -167,7 +178,7 @@ class PlainRounds:
         stored = request.offset + scheduler.step
         del scheduler.running[request.order]
         scheduler._offsets -= request.offset
-        scheduler.final -= request.prompt + request.output
+        scheduler.final -= request.prompt + request.output + manager.beside
         self._wheel.leave(request)
         request.order = -1
         manager.release(request, stored)
@@ -313,7 +324,9 @@ def plain_rounds(engine: Engine) -> PlainRounds | None:
     scheduler, manager = engine.scheduler, engine.manager
     if type(scheduler) is not Scheduler or type(manager) is not PagedMemoryManager:
         return None
-    return PlainRounds(engine, scheduler, manager) if manager.lifo and alone(engine) else None
+    if not (manager.lifo and alone(engine)):
+        return None
+    return PlainRounds(engine, scheduler, manager, manager.pool, manager.wheel, manager.hot)
 
 
 def alone(engine: Engine) -> bool:

@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtui.decisions.recorded import prepare
+from kvtui.memory.contiguous import PLACEMENT, RESERVE, ContiguousMemoryManager
 from kvtui.memory.paged import PagedMemoryManager
+from kvtui.memory.protocol import MemoryManager
 from kvtui.serving.ahead import AheadRounds, ahead_rounds
 from kvtui.serving.engine import UNLIMITED, Engine
 from kvtui.serving.plan import Plan
@@ -77,6 +79,22 @@ def quoting_ahead(seed: int) -> Engine:
     return tame(vllm_world(seed), seed)
 
 
+def region_ahead(seed: int) -> Engine:
+    """Regions reserved in full, with states beside or without."""
+    engine, rng = plain_ahead(seed), random.Random(seed)
+    rules = replace(engine.rules, max_model_len=rng.choice([300, 1000]))
+    size = engine.manager.block_size
+    manager = ContiguousMemoryManager(
+        rng.choice([1000, 3000, 20_000]) // size * size,
+        rules.max_model_len,
+        size,
+        reserve=rng.choice(RESERVE),
+        placement=rng.choice(PLACEMENT),
+        beside=rng.choice([0, 7]),
+    )
+    return Engine(engine.workload, rules, manager, engine.cost)
+
+
 def pickled(engine: Engine, seed: int) -> Engine:
     """Saved and gone on with again and again."""
     rng = random.Random(seed)
@@ -94,7 +112,7 @@ def test_leaps_leave_what_full_steps_leave(build: Build, seed: int) -> None:
     assert run(build(seed), UNLIMITED) == watched(build(seed))
 
 
-@pytest.mark.parametrize("build", [plain_ahead, tight_ahead, quoting_ahead, paged_ahead])
+@pytest.mark.parametrize("build", [plain_ahead, tight_ahead, quoting_ahead, paged_ahead, region_ahead])
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_rounds_leave_what_full_steps_leave(build: Build, seed: int) -> None:
@@ -114,12 +132,15 @@ def test_a_prompt_of_any_length_has_a_first_token(prompt: int) -> None:
     assert engine.results.tpot[0] < engine.now_ps / 49
 
 
-def test_an_ahead_run_consists_of_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("make", [PagedMemoryManager, lambda slots: ContiguousMemoryManager(slots, 1000)])
+def test_an_ahead_run_consists_of_rounds(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[int], MemoryManager]
+) -> None:
     steps: list[int] = []
     monkeypatch.setattr(Engine, "step", lambda engine, limit: steps.append(limit))
     asks = [(0.001 * (i // 3), 40 + i % 7, 1 + i % 90) for i in range(200)]
     rules = Rules(1000, max_num_seqs=4, async_scheduling=True)
-    engine = Engine(workload(asks, shared=32), rules, PagedMemoryManager(4096), Price())
+    engine = Engine(workload(asks, shared=32), rules, make(4096), Price())
     assert not engine.run()
     assert engine.results.finished == 200
     assert not steps
