@@ -42,12 +42,24 @@ def steptime(
         raise click.UsageError("--check and --fit go one after the other")
     if output and not fitted:
         raise click.UsageError("-o goes with --fit")
+    _with_profile(engine)
     if fitted:
         _fit(fitted, output, engine, as_json=as_json)
     elif checked:
         _check(checked, engine, each=each, as_json=as_json)
     else:
         _known(as_json=as_json)
+
+
+def _with_profile(engine: str | None) -> None:
+    from kvtui.errors import ConfigError
+    from kvtui.timing.aiconfigurator import NAME
+
+    if engine == NAME:
+        raise ConfigError(
+            f"{NAME} has tables of its own and no profile to compare rows with, or to fit to them",
+            hint="leave --engine out: each row is predicted with the profile of its engine",
+        )
 
 
 def _check(path: str, engine: str | None, *, each: bool, as_json: bool) -> None:
@@ -105,7 +117,7 @@ def _fit(path: str, output: Path | None, engine: str | None, *, as_json: bool) -
     from kvtui import whole
     from kvtui.errors import ConfigError
     from kvtui.timing.calibration import as_data, calibrate
-    from kvtui.timing.coefficients import DEFAULT_ENGINE, calibration_text
+    from kvtui.timing.coefficients import DEFAULT_ENGINE, SOFTWARE, calibration_text, software
     from kvtui.timing.coefficients import engine as profile
     from kvtui.timing.steptime import check, read
 
@@ -116,6 +128,7 @@ def _fit(path: str, output: Path | None, engine: str | None, *, as_json: bool) -
     fitted = calibrate(rows, start)
     before, after = (check(rows, profile=p).families() for p in (start, fitted))
     about = {"table": path, "start": engine or DEFAULT_ENGINE, "before": before, "families": after}
+    about[SOFTWARE] = software(engine or DEFAULT_ENGINE)
     text = calibration_text(fitted, about)
     if output:
         whole.write(output, text)

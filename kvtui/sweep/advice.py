@@ -15,6 +15,7 @@ from kvtui.hardware import money
 from kvtui.hardware.names import served_as, several
 from kvtui.sweep.cell import Cell, Result
 from kvtui.sweep.grid import AXES
+from kvtui.timing.coefficients import DEFAULT_ENGINE, software
 
 SCHEMA = 1
 ATTAINMENT = 0.99  # share of requests that have to keep the limits
@@ -114,9 +115,10 @@ def vllm_flags(cell: Cell, result: Result) -> str:
 
 
 def serve_command(cell: Cell, result: Result) -> str | None:
-    """How vLLM is started with these settings; None for memory or blocks that vLLM does not have."""
+    """How vLLM is started with these settings; None for memory or blocks that vLLM does not have, and where
+    the times are those of another engine."""
     lane = LaneSpec.parse(cell.manager)
-    if lane.manager != "paged" or not _served(cell):
+    if lane.manager != "paged" or not _served(cell) or software(cell.engine) != DEFAULT_ENGINE:
         return None
     cache = "" if lane.prefix_cache else " --no-enable-prefix-caching"
     return f"vllm serve {served_as(cell.model)} {vllm_flags(cell, result)}{cache}"
@@ -125,6 +127,14 @@ def serve_command(cell: Cell, result: Result) -> str | None:
 def _served(cell: Cell) -> bool:
     """Whether vLLM takes blocks of this size."""
     return cell.block_size % KERNEL_BLOCK == 0
+
+
+def engine_told(cell: Cell) -> str | None:
+    """That the times are not vLLM's."""
+    timed = software(cell.engine)
+    if timed == DEFAULT_ENGINE:
+        return None
+    return f"Step times are those of {timed}, not of vLLM: no command for vLLM follows from them."
 
 
 def bits_told(found: Answer, cell: Cell) -> str | None:
@@ -185,7 +195,7 @@ def report(found: Answer) -> dict[str, Any]:
         and {
             "key": best[0].key,
             "keeps_slo": found.kept,
-            "vllm_flags": vllm_flags(*best),
+            "vllm_flags": vllm_flags(*best) if engine_told(best[0]) is None else None,
             "command": serve_command(*best) if found.kept else None,
         },
         "failed": [c.key for c, r in found.cells if r["status"] == "failed"],

@@ -10,7 +10,7 @@ from kvtui.errors import ConfigError
 from kvtui.hardware.kvtypes import kv_type
 from kvtui.hardware.names import gpu_named, model_named
 from kvtui.serving.rules import release
-from kvtui.timing.coefficients import engine
+from kvtui.timing.stepcost import engine_known
 
 UNSAID = LaneSpec("", block_size=0, kv_dtype="")  # tells what a lane says itself
 AXIS_OF_LANE = {"block_size": "--block-size", "kv_dtype": "--kv-dtype"}
@@ -50,7 +50,7 @@ def _share(value: float) -> float:
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "model": _as_it_is(model_named),
     "gpu": _as_it_is(gpu_named),
-    "engine": _as_it_is(engine),
+    "engine": _as_it_is(engine_known),
     "vllm": _as_it_is(release),
     "kv_dtype": kv_type,
     "manager": _lane,

@@ -11,6 +11,7 @@ from kvtui.sweep.advice import (
     Answer,
     bits_told,
     blocks_told,
+    engine_told,
     gpus_for,
     on_what,
     price_of,
@@ -136,7 +137,7 @@ def _lead(found: Answer) -> str:
         )
         return f"<p class=lead>{nearest}</p><p>{settings}</p>"
     fewer_bits = FP8_NOTE if cell.kv_dtype != "auto" else bits_told(found, cell)
-    notes = [blocks_told(cell), fewer_bits, waste_told(cell, r)]
+    notes = [blocks_told(cell), engine_told(cell), fewer_bits, waste_told(cell, r)]
     command = serve_command(cell, r)
     settings = escape(f"{place}, {named(found, cell)}" if command is None else f"{place}: ")
     code = "" if command is None else f"<code>{escape(command)}</code>"

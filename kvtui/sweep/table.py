@@ -13,6 +13,7 @@ from kvtui.sweep.advice import (
     Answer,
     bits_told,
     blocks_told,
+    engine_told,
     gpus_for,
     on_what,
     serve_command,
@@ -99,7 +100,7 @@ def _advice(found: Answer) -> list[str]:
     command = serve_command(cell, result)
     lines = [settings] if command is None else [f"on {on_what(cell)}:", f"  $ {command}"]
     notes = [FP8_NOTE] if cell.kv_dtype != "auto" else []
-    told = [blocks_told(cell), bits_told(found, cell), waste_told(cell, result)]
+    told = [blocks_told(cell), engine_told(cell), bits_told(found, cell), waste_told(cell, result)]
     return [head, *lines, *notes, *filter(None, told)]
 
 

@@ -7,6 +7,8 @@ which tests/timing/fit_step_times.py writes; `kvtui steptime --fit` writes a pro
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +19,7 @@ from kvtui.hardware.catalogue import nearest
 
 DEFAULT_ENGINE = "vllm"
 CALIBRATION = "kvtui_calibration"  # key that marks a calibration file, with its version
+SOFTWARE = "engine"  # key of a calibration file: the server whose profile the fit began at
 _FILE = Path(__file__).parents[1] / "data" / "steptime.json"
 
 
@@ -64,8 +67,9 @@ def engines() -> dict[str, EngineProfile]:
     return {name: EngineProfile(**row) for name, row in _data()["engines"].items()}
 
 
-def engine(name: str) -> EngineProfile:
-    """A profile by name, or out of a calibration file. Raises ConfigError for what is neither."""
+def engine(name: str, *, beside: Sequence[str] = ()) -> EngineProfile:
+    """A profile by name, or out of a calibration file. Raises ConfigError for what is neither; `beside` are
+    further names that would have done."""
     known = engines()
     if name in known:
         return known[name]
@@ -73,7 +77,7 @@ def engine(name: str) -> EngineProfile:
         return _calibration(Path(name))
     raise ConfigError(
         f'unknown engine "{name}"',
-        hint=f"{nearest(name, known)}, aiconfigurator, or a file of steptime --fit",
+        hint=f"{nearest(name, [*known, *beside])}, or a file of steptime --fit",
     )
 
 
@@ -82,6 +86,17 @@ def engine_files(name: str) -> tuple[Path, ...]:
     file = Path(name)
     told = name not in engines() and (file.suffix == ".json" or file.is_file())
     return (file,) if told else ()
+
+
+def software(name: str) -> str:
+    """The inference server that these step times are of: vllm, trtllm or sglang. Of a calibration it is the
+    one whose profile the fit began at, vllm where the file does not say."""
+    if name in engines():
+        return name.partition("-")[0]
+    for file in engine_files(name):
+        with suppress(OSError, ValueError, AttributeError):
+            return str(json.loads(file.read_text("utf-8")).get(SOFTWARE, DEFAULT_ENGINE))
+    return DEFAULT_ENGINE
 
 
 def residuals() -> list[dict[str, Any]]:

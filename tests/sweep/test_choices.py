@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from kvtui.errors import ConfigError
 from kvtui.frames.slo import Slo
 from kvtui.sweep.advice import FP8_NOTE, NO_LIMIT, answer, report, serve_command
+from kvtui.sweep.choices import known
 from kvtui.sweep.html import page
 from kvtui.sweep.table import table
+from kvtui.timing.coefficients import calibration_text, engines
 from tests.cli.run import complaint
 from tests.sweep.test_sweep import made
 from tests.sweep.work import cell
@@ -36,6 +39,40 @@ from tests.sweep.work import cell
 )
 def test_what_cannot_be_is_refused_at_once(option: str, value: str, said: str) -> None:
     assert said in complaint("sweep", "burst", "--limit", "2", option, value)
+
+
+def test_step_times_of_another_package_are_a_choice_of_a_sweep() -> None:
+    assert known("engine", "aiconfigurator") == "aiconfigurator"
+    with pytest.raises(ConfigError) as refused:
+        known("engine", "aiconfigurater")
+    assert "aiconfigurator" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize("engine", ["sglang", "trtllm", "file"])
+def test_how_vllm_is_started_is_not_said_with_the_times_of_another_engine(
+    engine: str, tmp_path: Path
+) -> None:
+    """Not with a calibration that began at such an engine either."""
+    if engine == "file":
+        file = tmp_path / "mine.json"
+        file.write_text(calibration_text(engines()["trtllm"], {"engine": "trtllm"}))
+        engine = str(file)
+    theirs = cell(16, model="llama-3.1-8b", engine=engine, slo=Slo(ttft_s=2.0))
+    found = answer([made(theirs, usd=1), made(cell(32, model="llama-3.1-8b"), usd=2)])
+    assert found.best == theirs.key
+    assert serve_command(*made(theirs)) is None
+    said = report(found)["recommended"]
+    assert (said["command"], said["vllm_flags"]) == (None, None)
+    for text in (table(found), page(found)):
+        assert "vllm serve" not in text
+        assert "not of vLLM" in text
+        assert "block 16" in text or "tokens a block 16" in text
+
+
+@pytest.mark.parametrize("engine", ["vllm", "aiconfigurator", "mine.json"])
+def test_how_vllm_is_started_is_said_with_its_times(engine: str) -> None:
+    theirs = cell(16, model="llama-3.1-8b", engine=engine)
+    assert (serve_command(*made(theirs)) or "").startswith("vllm serve ")
 
 
 def test_a_limit_of_a_grid_is_a_number(tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ from kvtui.hardware.catalogue import gpu, model
 from kvtui.hardware.names import gpu_named, model_named
 from kvtui.timing.benchmark import closed_loop
 from kvtui.timing.calibration import calibrate, fit, log_errors
-from kvtui.timing.coefficients import calibration_text, engine, engines, residuals
+from kvtui.timing.coefficients import calibration_text, engine, engines, residuals, software
 from kvtui.timing.roofline import LinearCost, RooflineCost
 from kvtui.timing.steptime import Check, Row, check, quantile, read
+from tests.cli.run import complaint, kvtui
 from tests.shared import SHARED
 
 STEP_TIMES = SHARED / "reference" / "step_times.csv"
@@ -262,6 +263,24 @@ def test_a_calibration_file_is_an_engine(tmp_path: Path) -> None:
             engine(str(path))
     with pytest.raises(ConfigError, match="unknown engine"):
         engine("orca")
+
+
+@pytest.mark.parametrize(("engine", "said"), [("aiconfigurator", "no profile"), ("orca", "unknown engine")])
+def test_an_engine_without_a_profile_is_refused_and_not_named_as_one(
+    tmp_path: Path, engine: str, said: str
+) -> None:
+    told = complaint("steptime", "--check", written(tmp_path), "--engine", engine)
+    assert said in told
+    assert "aiconfigurator, or" not in told
+
+
+def test_a_calibration_tells_at_which_server_its_fit_began(tmp_path: Path) -> None:
+    lines = (f"h100-sxm,llama-3.1-8b,1,decode,step,,{n},512,,,9.5,bf16,sglang" for n in (1, 2, 4, 8))
+    mine = str(tmp_path / "mine.json")
+    done = kvtui("steptime", "--fit", written(tmp_path, *lines), "--engine", "sglang", "-o", mine)
+    assert done.returncode == 0, done.stderr
+    assert software(mine) == "sglang"
+    assert [software(name) for name in ("vllm-2023", "none.json", "trtllm")] == ["vllm", "vllm", "trtllm"]
 
 
 @pytest.mark.parametrize("before", ["", "gpu,model,tp,phase,scope,batch_size,context_len,measured_ms\n"])
