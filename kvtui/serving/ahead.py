@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Part = tuple[Request, int, int]  # of a prompt: request, first token, tokens
 FEW = 4  # calls that are not worth going over to rounds and back
-PATIENCE = 32  # calls at most before it is tried again
+PATIENCE = 5  # how often the calls are doubled that pass before it is tried again
 
 
 class AheadRounds(PlainRounds):
@@ -45,7 +45,7 @@ class AheadRounds(PlainRounds):
         self._fresh: list[Request] = []  # whose prompts are computed and whose next tokens are on their way
         self._within = False  # what is explicit elsewhere is implied
         self._pass = 0  # calls to let pass
-        self._longer = 1  # so many the next time
+        self._futile = 0  # tries in a row that were not worth it
 
     def run(self, calls: int) -> int:
         if self._pass:
@@ -54,8 +54,11 @@ class AheadRounds(PlainRounds):
         left = super().run(calls)
         if self._within:
             self._give_back()
-        self._longer = 1 if calls - left >= FEW else min(2 * self._longer, PATIENCE)
-        self._pass = self._longer - 1
+        if calls - left >= FEW:
+            self._futile = 0
+        else:
+            self._pass = (1 << min(self._futile, PATIENCE)) - 1
+            self._futile += 1
         return left
 
     # ---- to rounds and back
@@ -239,11 +242,20 @@ class AheadRounds(PlainRounds):
         for request, start, n in plan.prefill:
             self._manager.grow(request, start + n)
             self._manager.register(request, start, start + n)
-        scheduler.blocked, scheduler._wish, scheduler._tried = False, None, None
-        if scheduler.waiting:
-            scheduler._inputs = budget
-            scheduler._admissions(plan, None, budget)
+        if not self._shut():
+            scheduler.blocked, scheduler._wish, scheduler._tried = False, None, None
+            if scheduler.waiting:
+                scheduler._inputs = budget
+                scheduler._admissions(plan, None, budget)
         return plan
+
+    def _shut(self) -> bool:
+        """Whether the head of the queue, which shares nothing, was refused and has no more room now."""
+        scheduler = self._scheduler
+        if not (scheduler.blocked and scheduler.waiting and scheduler.running) or scheduler._chunking:
+            return False
+        head = scheduler.waiting.head()
+        return scheduler._tried == (head, 0) and not head.keys
 
     def _measured(self, plan: Plan) -> int:
         """Take down what a step does; returns the time that it takes."""

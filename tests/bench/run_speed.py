@@ -48,6 +48,7 @@ KINDS = (
     Kind("paged, asynchronous", options={"async_scheduling": True}),
     Kind("paged, op log", logged=True),
     Kind("contiguous", lanes=(LaneSpec("contiguous"),)),
+    Kind("contiguous, asynchronous", lanes=(LaneSpec("contiguous"),), options={"async_scheduling": True}),
     Kind("two paged lanes", lanes=(LaneSpec("paged"), LaneSpec("paged"))),
     Kind("Mooncake", options={"max_num_batched_tokens": 8_192}, mooncake=True),
 )

@@ -1,9 +1,10 @@
-"""Leaps against single steps on many random worlds.
+"""Leaps and rounds against single steps on many random worlds.
 
     python -m tests.serving.leap_campaign [--seeds 0:5000] [--lane NAME ...]
 
 Prints for every kind of lane how many worlds it ran, how many steps they took and in how many calls, and the
-seeds of worlds where single steps, a random number of steps a call and as many as possible differ.
+seeds of worlds where single steps, a random number of steps a call and as many as possible differ, or rounds:
+to the end in one call, and by turns with leaps and single steps.
 """
 
 from __future__ import annotations
@@ -13,9 +14,18 @@ import sys
 from collections.abc import Callable
 
 from kvtui.serving.engine import UNLIMITED, Engine
+from tests.serving.digest import digest
+from tests.serving.test_ahead import AHEAD, watched
 from tests.serving.test_leaps import LEAPING, STEPPING, differ
+from tests.serving.test_plain import at_once, in_turns, plain
 
-LANES = (*LEAPING, *STEPPING)
+LANES = tuple(dict.fromkeys((*LEAPING, *STEPPING, plain, *AHEAD)))
+
+
+def rounds_differ(build: Callable[[int], Engine], seed: int) -> bool:
+    """Whether they leave something else than steps that somebody watches."""
+    steps = watched(build(seed))
+    return digest(at_once(build(seed))) != steps or digest(in_turns(build(seed), seed)) != steps
 
 
 def steps_and_calls(build: Callable[[int], Engine], seed: int) -> tuple[int, int]:
@@ -38,7 +48,7 @@ def main() -> int:
     for build in LANES:
         if chosen.lane and build.__name__ not in chosen.lane:
             continue
-        wrong = [seed for seed in seeds if differ(build, seed)]
+        wrong = [seed for seed in seeds if differ(build, seed) or rounds_differ(build, seed)]
         failed |= bool(wrong)
         steps, calls = map(sum, zip(*(steps_and_calls(build, seed) for seed in seeds), strict=True))
         print(

@@ -95,6 +95,9 @@ def region_ahead(seed: int) -> Engine:
     return Engine(engine.workload, rules, manager, engine.cost)
 
 
+AHEAD = (plain_ahead, tight_ahead, quoting_ahead, paged_ahead, region_ahead)
+
+
 def pickled(engine: Engine, seed: int) -> Engine:
     """Saved and gone on with again and again."""
     rng = random.Random(seed)
@@ -112,7 +115,7 @@ def test_leaps_leave_what_full_steps_leave(build: Build, seed: int) -> None:
     assert run(build(seed), UNLIMITED) == watched(build(seed))
 
 
-@pytest.mark.parametrize("build", [plain_ahead, tight_ahead, quoting_ahead, paged_ahead, region_ahead])
+@pytest.mark.parametrize("build", AHEAD)
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_rounds_leave_what_full_steps_leave(build: Build, seed: int) -> None:
