@@ -12,6 +12,7 @@ from typing import Any, Unpack
 from kvtui.answers.report import summary
 from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
 from kvtui.comparison.lanes import LaneSpec
+from kvtui.comparison.logged import with_logged_pool
 from kvtui.hardware.names import gpu_named, model_named
 from kvtui.traces import Wanted
 from kvtui.traces import load as load_trace
@@ -37,19 +38,21 @@ def side_by_side(
     model: str = DEFAULT_MODEL,
     gpu: str = DEFAULT_GPU,
     block_size: int = 16,
+    from_log: str | Path | None = None,
     **settings: Any,
 ) -> Experiment:
     """All `lanes` (written as for --lane; by default contiguous and paged) on one trace.
 
     `settings` are fields of `Experiment`: `slots` of the pool, `max_len`, `max_num_seqs`, `utilization`,
-    `tp`, `vllm`, ... `.build()` gives the lanes, each with `step()`, `frame()` and `done`. Raises KvtuiError
-    for what does not go together.
+    `tp`, `vllm`, ...; `from_log` is a server's log that says how large the pool is. `.build()` gives the
+    lanes, each with `step()`, `frame()` and `done`. Raises KvtuiError for what does not go together.
     """
     workload = trace if isinstance(trace, Workload) else load(trace)
     default = LaneSpec("", block_size=block_size)
     texts = lanes or [lane.manager for lane in DEFAULT_LANES]
     specs = tuple(LaneSpec.parse(text, default=default) for text in texts)
-    return Experiment(workload, model_named(model), gpu_named(gpu), specs, **settings)
+    experiment = Experiment(workload, model_named(model), gpu_named(gpu), specs, **settings)
+    return experiment if from_log is None else with_logged_pool(experiment, from_log)
 
 
 def run(experiment: Experiment) -> dict[str, Any]:

@@ -43,6 +43,16 @@ def test_it_gives_the_figures_of_the_command_line() -> None:
     assert ours["lanes"] == json.loads(said.stdout)["lanes"]
 
 
+def test_a_pool_by_the_log_of_a_server(tmp_path: Path) -> None:
+    log = tmp_path / "vllm.log"
+    log.write_text("# GPU blocks: 1001, # CPU blocks: 0\n")
+    experiment = kvtui.side_by_side("burst", ["paged", "contiguous"], from_log=log)
+    assert [experiment.pool_slots(lane) for lane in experiment.lanes] == [16_000, 16_000]
+    assert experiment.pool_from == "the log vllm.log"
+    with pytest.raises(kvtui.KvtuiError, match="a log says it too"):
+        kvtui.side_by_side("burst", from_log=log, slots=16)
+
+
 def test_mistakes_are_errors_of_kvtui(tmp_path: Path) -> None:
     with pytest.raises(kvtui.KvtuiError, match="no such file"):
         kvtui.load(tmp_path / "missing.csv")

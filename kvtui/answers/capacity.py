@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kvtui import __version__
-from kvtui.comparison.layers import block_size_of, layers_of, slot_bytes, state_bytes, states_known
+from kvtui.comparison.layers import block_size_of, layers_of, slot_bytes, state_bytes, states_known, tables_of
 from kvtui.errors import ConfigError
 from kvtui.hardware import money, serverlog
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
@@ -96,13 +96,12 @@ class Blocks(NamedTuple):
         rules = Rules(asked.model.max_positions, max_num_batched_tokens=asked.limits.tokens)
         return sum(group.at_once(tokens) for group in groups_of(self.layers, self.size, rules))
 
-    def tokens(self, blocks: int, asked: Question) -> int:
-        """Tokens that so many blocks hold; of layers with tables of their own in requests of the longest
-        length there is, which is how vLLM counts its "KV cache size"."""
-        if not self.layers:
-            return blocks * self.size
+    def in_longest(self, blocks: int, asked: Question) -> dict[str, int]:
+        """Tokens of so many blocks, the null block too, in requests of the longest length there is: what
+        newer releases of vLLM log as the size of the KV cache. Windows have an end and states do not grow,
+        so that layers with tables of their own hold more of these."""
         longest = asked.model.max_positions
-        return blocks * longest // self.needed(longest, asked)
+        return {"length": longest, "tokens": (blocks + 1) * longest // self.needed(longest, asked)}
 
 
 def capacity(
@@ -117,9 +116,11 @@ def capacity(
     unit = Blocks.of(asked)
     estimated = None if asked.log else asked.pool(unit)
     if asked.log:
-        several = len({group.kind for group in asked.model.kv_groups}) > 1
-        slots = asked.log.usable_tokens(block_size=unit.size, token_bytes=unit.slot_bytes, hybrid=several)
-        blocks = slots // unit.size
+        blocks = asked.log.usable_blocks(
+            block_size=unit.size,
+            block_bytes=unit.size * unit.slot_bytes,
+            tables=tables_of(asked.model, asked.tp),
+        )
     else:
         assert estimated is not None
         blocks = estimated.blocks
@@ -128,6 +129,7 @@ def capacity(
     }
     fits = [_fit(asked, name, n, blocks, unit, GENERATED) for name, n in wanted.items()]
     fits += [_fit(asked, f"trace {name}", n, blocks, unit, generated) for name, n in (trace or {}).items()]
+    kv = _kv(asked, unit)
     return {
         "schema": SCHEMA,
         "kvtui": __version__,
@@ -136,8 +138,8 @@ def capacity(
         "tensor_parallel": asked.tp,
         "vllm": asked.vllm,
         "gpu_memory_utilization": None if asked.log else asked.share,
-        "kv": _kv(asked, unit),
-        "pool": _pool(asked, unit, blocks, estimated),
+        "kv": kv,
+        "pool": _pool(asked, unit, blocks, estimated, kv["bytes_per_token"]),
         "price": (r := money.rate(asked.gpu, asked.price)) and r.report(),
         "fits": fits,
     }
@@ -173,17 +175,20 @@ def _model(asked: Question) -> dict[str, Any]:
     }
 
 
-def _pool(asked: Question, unit: Blocks, blocks: int, estimated: Pool | None) -> dict[str, Any]:
+def _pool(asked: Question, unit: Blocks, blocks: int, estimated: Pool | None, token: int) -> dict[str, Any]:
+    """The pool; `tokens` are its bytes over those of a `token` in all layers."""
     left_out = [
         text for text in (estimated.left_out if estimated else ()) if not (unit.layers and text == STATES)
     ]
-    log = asked.log
+    log, held = asked.log, blocks * unit.size * unit.slot_bytes
     return {
         "label": "reported" if log else "derived",
-        "bytes": blocks * unit.size * unit.slot_bytes,
+        "bytes": held,
         "usable_blocks": blocks,
         "num_gpu_blocks": blocks + 1,
-        "tokens": unit.tokens(blocks, asked),
+        "tokens": held // token,
+        "reported_tokens": log.tokens if log else None,
+        "in_longest_requests": unit.in_longest(blocks, asked),
         "upper_bound": bool(left_out),
         "left_out": left_out,
         "terms": [term._asdict() for term in estimated.terms] if estimated else [],

@@ -12,11 +12,10 @@ from kvtui.cli.slooptions import slo_of
 from kvtui.cli.traceoptions import loading
 from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
 from kvtui.comparison.lanes import LaneSpec
-from kvtui.comparison.layers import slot_share, with_room
+from kvtui.comparison.layers import with_room
+from kvtui.comparison.logged import with_logged_pool
 from kvtui.errors import ConfigError
-from kvtui.hardware import serverlog
-from kvtui.hardware.catalogue import ModelSpec
-from kvtui.hardware.kvtypes import kv_type, token_bytes
+from kvtui.hardware.kvtypes import kv_type
 from kvtui.hardware.names import gpu_named, model_named
 from kvtui.serving.rules import NEWEST
 from kvtui.traces import load
@@ -46,15 +45,11 @@ def experiment_of(options: dict[str, Any], workload: Workload | None = None) -> 
         "", block_size=block_size, backend=options.get("backend", "simulated"), kv_dtype=kv_dtype
     )
     lanes = lanes_of(options["lanes"], default)
-    log = options["from_log"]
-    if log is not None and blocks is not None:
-        raise ConfigError("--blocks and --from-log both say how large the pool is", hint="give one of them")
     experiment = Experiment(
         workload,
         model,
         gpu_named(options["gpu"] or DEFAULT_GPU),
         lanes,
-        pool_from="" if log is None else f"the log {Path(log).name}",
         max_len=options["max_len"],
         utilization=options["utilization"],
         tp=options["tp"],
@@ -73,20 +68,24 @@ def experiment_of(options: dict[str, Any], workload: Workload | None = None) -> 
         until_s=options["until"],
         seed=_seed(options),
     )
-    return on_device(replace(experiment, slots=_slots(experiment, options)), options)
+    sized = with_given_pool(experiment, options, options["block_size"])
+    return on_device(sized, options)
 
 
-def _slots(experiment: Experiment, options: dict[str, Any]) -> int | None:
+def with_given_pool(experiment: Experiment, options: dict[str, Any], block_size: int = 16) -> Experiment:
     """The pool as it was given: by a log, or in blocks of a paged lane, as large as the model needs."""
-    if options["from_log"] is not None:
-        lane = experiment.lanes[-1]
-        return slots_of_log(options["from_log"], experiment.model, lane, tp=experiment.tp)
-    if options["blocks"] is None:
-        return None
+    blocks, log = options["blocks"], options["from_log"]
+    if log is not None and blocks is not None:
+        raise ConfigError("--blocks and --from-log both say how large the pool is", hint="give one of them")
+    if log is not None:
+        return with_logged_pool(experiment, log)
+    if blocks is None:
+        return experiment
     drafts = experiment.num_speculative_tokens if experiment.spec_method else 0
-    plain = LaneSpec("paged", block_size=options["block_size"])
-    lane = with_room(plain, experiment.model, tp=experiment.tp, drafts=drafts)
-    return int(options["blocks"]) * lane.block_size
+    lane = with_room(
+        LaneSpec("paged", block_size=block_size), experiment.model, tp=experiment.tp, drafts=drafts
+    )
+    return replace(experiment, slots=int(blocks) * lane.block_size)
 
 
 def _drafting(options: dict[str, Any]) -> dict[str, Any]:
@@ -107,17 +106,6 @@ def _drafting(options: dict[str, Any]) -> dict[str, Any]:
     if acceptance is not None:
         said["acceptance"] = _shares(acceptance)
     return said
-
-
-def slots_of_log(path: str, model: ModelSpec, lane: LaneSpec, *, tp: int) -> int:
-    """Slots of 16 bits that a server's log says there are, if it stores KV as `lane` does."""
-    each, plain = (token_bytes(model, kind, tp=tp) for kind in (lane.kv_dtype, "auto"))
-    several = len({group.kind for group in model.kv_groups}) > 1
-    part, whole = slot_share(model, tp)  # of a token, where layers have blocks of their own
-    tokens = serverlog.read(path).usable_tokens(
-        block_size=lane.block_size, token_bytes=each * part // whole, hybrid=several
-    )
-    return -(-tokens * each // plain)
 
 
 def _shares(text: str) -> tuple[float, ...]:

@@ -126,7 +126,8 @@ def render(report: dict[str, Any]) -> str:
         "",
         f"  {kv['bytes_per_token']:,} bytes a token{each} ({kv['dtype']}), {kv['block_size']} tokens a block",
         *_states(kv, each),
-        f"  {pool['num_gpu_blocks']:,} blocks, all but one usable: {pool['tokens']:,} tokens",
+        f"  {pool['num_gpu_blocks']:,} blocks, all but one usable: {pool['tokens']:,} tokens{_by_log(pool)}",
+        *_in_longest(pool),
         "",
         f"  {'requests of':<20}{'fit':>8}{'running':>9}{'each token':>13}{'tokens/s':>11}{'$ a million':>13}",
     ]
@@ -140,6 +141,21 @@ def _states(kv: dict[str, Any], each: str) -> list[str]:
     if not kv["state_bytes_per_request"]:
         return []
     return [f"  {kv['state_bytes_per_request']:,} bytes of states a request{each}, in blocks of their own"]
+
+
+def _by_log(pool: dict[str, Any]) -> str:
+    said = pool["reported_tokens"]
+    return "" if said is None else f" (by the log {said:,})"
+
+
+def _in_longest(pool: dict[str, Any]) -> list[str]:
+    """The other count, where it is another one by more than the null block and the end of a last one."""
+    longest, blocks = pool["in_longest_requests"], pool["num_gpu_blocks"]
+    if abs(longest["tokens"] - pool["tokens"]) <= 2 * pool["tokens"] / blocks:
+        return []
+    return [
+        f"  in requests of {longest['length']:,}: {longest['tokens']:,}, what newer vLLM logs as its size"
+    ]
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -26,6 +26,7 @@ def _hardware(command: Command) -> Command:
         click.option("--json", "as_json", is_flag=True, help="Print it as JSON."),
         click.option("--max-len", type=int, metavar="N", help="Maximum length of a request."),
         click.option("--blocks", type=click.IntRange(1), metavar="N", help="Pool of N blocks of 16 tokens."),
+        click.option("--from-log", metavar="FILE", help="Pool of the size that this server's log says."),
         click.option(
             "--price", type=Positive(most=1e6, zero=True), metavar="USD", help="Of one GPU for an hour."
         ),
@@ -110,20 +111,20 @@ def hits(host_gib: float, as_json: bool, ascii: bool, **options: Any) -> None:
 
 
 def _experiment(options: dict[str, Any]) -> Experiment:
-    from kvtui.cli.build import workload_of
+    from kvtui.cli.build import with_given_pool, workload_of
     from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
     from kvtui.comparison.lanes import LaneSpec
     from kvtui.hardware.kvtypes import kv_type
     from kvtui.hardware.names import gpu_named, model_named
 
     given = {name: options[name] for name in ("utilization", "price") if options[name] is not None}
-    return Experiment(
+    experiment = Experiment(
         workload_of(options),
         model_named(options["model"] or DEFAULT_MODEL),
         gpu_named(options["gpu"] or DEFAULT_GPU),
         (LaneSpec("paged", kv_dtype=kv_type(options["kv_dtype"])),),
-        slots=None if options["blocks"] is None else options["blocks"] * 16,
         max_len=options["max_len"],
         tp=options["tp"],
         **given,
     )
+    return with_given_pool(experiment, options)

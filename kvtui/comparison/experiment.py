@@ -84,12 +84,7 @@ class Experiment:
                 f"{self.model.label} reads at most {self.model.max_positions:,} tokens, not {self.max_len:,}",
                 hint=f"--max-len {self.model.max_positions}",
             )
-        if self.model.heads % self.tp:
-            raise ConfigError(
-                f"{self.model.label} has {self.model.heads} heads: {self.tp} GPUs cannot share them evenly",
-                hint="take a number of GPUs that divides them",
-            )
-        slot_bytes(self.model, "auto", tp=self.tp, drafter=self._drafts)  # refuses a drafter it cannot place
+        slot_bytes(self.model, "auto", tp=self.tp, drafter=self._drafts)  # refuses what it cannot place
         if self.slots is not None or self.workload.slots is not None:
             most = max(self.pool_slots(spec) // spec.block_size for spec in self.lanes)
             check_given(most, self.pool_from)

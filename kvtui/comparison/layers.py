@@ -121,11 +121,22 @@ def windows_of(model: ModelSpec, tp: int = 1) -> tuple[tuple[int | None, int], .
     return tuple((group.window, len(group.layers)) for group in groups)
 
 
+def tables_of(model: ModelSpec, tp: int = 1) -> int:
+    """Block tables that a request has by kinds of layers; 0 where that is not known."""
+    kinds = {group.kind for group in model.kv_groups}
+    return len(windows_of(model, tp)) or (0 if kinds & {"sliding", "linear"} else 1)
+
+
 def slot_bytes(model: ModelSpec, kv_dtype: str, *, tp: int = 1, drafter: ModelSpec | None = None) -> int:
     """Bytes of one slot of a paged lane's blocks on one of `tp` GPUs, with a drafter's share.
 
-    Raises ConfigError for a drafter beside layers of several kinds.
+    Raises ConfigError for heads that the GPUs cannot share, or a drafter beside layers of several kinds.
     """
+    if model.heads % tp:
+        raise ConfigError(
+            f"{model.label} has {model.heads} heads: {tp} GPUs cannot share them evenly",
+            hint="take a number of GPUs that divides them",
+        )
     if drafter is not None and layers_of(model, tp):
         raise ConfigError(
             f"{model.label} has layers of several kinds: how a drafter's share blocks with them is not known",

@@ -28,7 +28,7 @@ _START = re.compile(r"Initializing (?:a V1|a V0|an) LLM engine|vLLM API server v
 _COUNTS: dict[str, tuple[str, ...]] = {
     "blocks": (
         rf"# (?:GPU|cuda|CUDA|HPU|TPU|XPU|rocm) blocks:\s*{_NUMBER}",
-        rf"num_gpu_blocks(?: is|:|=| =)\s*:?\s*{_NUMBER}(?! with)",
+        rf"num_gpu_blocks[\"']?(?: is|:|=| =)\s*:?\s*[\"']?{_NUMBER}(?! with)",
     ),
     "override": (rf"num_gpu_blocks_override=\s*{_NUMBER}", rf"--num-gpu-blocks-override[ =]{_NUMBER}"),
     "tokens": (
@@ -41,6 +41,7 @@ _SIZES: dict[str, tuple[str, ...]] = {
     "kv_bytes": (
         rf"Available KV cache memory:\s*{_SIZE}",
         rf"reserved for KV Cache is\s*{_SIZE}",
+        rf"kv_cache_size=\s*{_SIZE}",
         rf"(?:GPU )?KV cache memory(?: size)?:\s*{_SIZE}",
     ),
     "weights": (
@@ -50,6 +51,7 @@ _SIZES: dict[str, tuple[str, ...]] = {
     ),
     "activations": (rf"PyTorch activation peak memory takes\s*{_SIZE}",),
 }
+_ROUNDED = 0.01  # share by which bytes may be off that a log gives with two digits
 _CONCURRENCY = re.compile(rf"Maximum concurrency for {_NUMBER} tokens per request:\s*([\d.]+)x")
 
 
@@ -72,22 +74,44 @@ class ServerLog:
         """Whether it says how large the pool is."""
         return any(value is not None for value in (self.blocks, self.override, self.tokens, self.kv_bytes))
 
-    def usable_tokens(self, *, block_size: int, token_bytes: int, hybrid: bool = False) -> int:
-        """Tokens that the usable blocks hold: by the count of blocks, else of tokens, else by bytes.
+    def usable_blocks(self, *, block_size: int, block_bytes: int, tables: int = 1) -> int:
+        """Blocks but the null block, of so many tokens (`self.block_size` where that is told) and bytes.
 
-        With several kinds of layers (`hybrid`) the token count of newer releases is the concurrency times the
-        maximum length, so that bytes go before it.
+        The count of blocks goes before that of tokens, and tokens before bytes, which are rounded. `tables`
+        are the block tables of a request, by kinds of layers; 0 where their number is not known. Releases
+        up to 0.19 counted the tokens of several as `blocks // tables x block size`, newer ones in requests of
+        the maximum length: only tokens that agree with the bytes are taken for the former.
         """
-        size = self.block_size or block_size
         blocks = self.override or self.blocks
-        if blocks is None and self.kv_bytes is not None and (hybrid or self.tokens is None):
-            blocks = self.kv_bytes // (size * token_bytes)
         if blocks is None:
-            assert self.tokens is not None
-            blocks = self.tokens // size
+            blocks = self._estimated(block_size, block_bytes, tables)
         if blocks < 2:
             raise ConfigError("the log leaves no KV block to use", hint="is it the log of another model?")
-        return (blocks - 1) * size
+        return blocks - 1
+
+    def _estimated(self, size: int, block_bytes: int, tables: int) -> int:
+        by_bytes = None if self.kv_bytes is None else self.kv_bytes // block_bytes
+        if self.tokens is None:
+            assert by_bytes is not None
+            return by_bytes
+        by_tokens = self.tokens // size * max(1, tables)
+        if tables == 1:
+            return by_tokens
+        if by_bytes is None:
+            self._refuse_longest()
+            return by_tokens
+        return by_tokens if tables and abs(by_tokens - by_bytes) <= _ROUNDED * by_bytes else by_bytes
+
+    def _refuse_longest(self) -> None:
+        """Raises ConfigError where the tokens are the concurrency times the maximum length."""
+        length, requests = self.concurrency or (0, 0.0)
+        assert self.tokens is not None
+        if length and abs(self.tokens / length - requests) <= 0.01:
+            raise ConfigError(
+                f"the log counts {self.tokens:,} tokens in requests of {length:,}: with layers of several "
+                "kinds that does not say how many blocks there are",
+                hint='the line "Available KV cache memory" says it',
+            )
 
 
 def read(path: str) -> ServerLog:

@@ -16,6 +16,7 @@ from kvtui.frames.counters import CounterReader
 from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.hardware import money
 from kvtui.hardware.names import gpu_named, model_named
+from kvtui.hardware.sizing import default_utilization
 from kvtui.serving.rules import NEWEST
 from kvtui.sweep.digests import check
 from kvtui.timing.predict import expected_error
@@ -40,7 +41,7 @@ class Cell:
     tp: int = 1
     block_size: int = 16
     kv_dtype: str = "auto"
-    utilization: float = 0.92
+    utilization: float | None = None  # None = the release's own, which the cell then has
     max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None
     max_len: int | None = None
@@ -53,6 +54,10 @@ class Cell:
     slo: Slo = NO_LIMITS
     model_sha256: str | None = None  # of the files that tell the model; None = out of the catalogue
     engine_sha256: str | None = None  # of the calibration; None = a profile of kvtui's own
+
+    def __post_init__(self) -> None:
+        if self.utilization is None:
+            object.__setattr__(self, "utilization", default_utilization(self.vllm))
 
     @property
     def key(self) -> str:

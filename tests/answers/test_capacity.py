@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from kvtui.errors import ConfigError, DoesNotFit
 from kvtui.hardware.catalogue import gpu, model
 from kvtui.hardware.hfconfig import model_of
 from kvtui.hardware.money import Rate, rate, usd_per_million_tokens
+from kvtui.hardware.serverlog import parse
 from kvtui.hardware.sizing import GIB, default_utilization
 from kvtui.timing.predict import expected_error
 from tests.cli.run import kvtui
@@ -27,14 +29,52 @@ def test_an_h100_as_others_count_it() -> None:
     assert not told["upper_bound"]
 
 
-def test_bytes_over_bytes_a_token_are_the_tokens_shown() -> None:
-    for id, kind in (("llama-3.1-8b", "fp8"), ("qwen2.5-14b", "fp8"), ("deepseek-v2-lite", "fp8_ds_mla")):
-        told = capacity(Question(model(id), H100, kv_dtype=kind))
-        pool, kv = told["pool"], told["kv"]
-        assert pool["bytes"] == pool["usable_blocks"] * kv["bytes_per_block"]
-        assert pool["tokens"] == pool["usable_blocks"] * kv["block_size"]
-        assert pool["bytes"] // kv["bytes_per_token"] == pool["tokens"]
-        assert pool["bytes"] % kv["bytes_per_token"] == 0
+@pytest.mark.parametrize(
+    ("id", "kind", "tables"),
+    [
+        ("llama-3.1-8b", "fp8", 1),
+        ("qwen2.5-14b", "fp8", 1),
+        ("deepseek-v2-lite", "fp8_ds_mla", 1),
+        ("gpt-oss-20b", "auto", 2),
+        ("gemma-3-12b", "auto", 6),
+    ],
+)
+def test_bytes_over_bytes_a_token_are_the_tokens_shown(id: str, kind: str, tables: int) -> None:
+    """A9, whatever tables the layers have."""
+    told = capacity(Question(model(id), H100, kv_dtype=kind))
+    pool, kv = told["pool"], told["kv"]
+    assert pool["bytes"] == pool["usable_blocks"] * kv["bytes_per_block"]
+    assert pool["bytes"] // kv["bytes_per_token"] == pool["tokens"]
+    assert pool["tokens"] == pool["usable_blocks"] * kv["block_size"] // tables
+
+
+def test_a_log_of_layers_with_windows_shows_its_own_tokens() -> None:
+    """A9: "5.38 GiB" and "78,384 tokens" of gpt-oss-120b; its longest requests are another count."""
+    log = parse("Available KV cache memory: 5.38 GiB\nGPU KV cache size: 78,384 tokens")
+    told = capacity(Question(model("gpt-oss-120b"), H100, log=log))
+    pool = told["pool"]
+    assert pool["reported_tokens"] == 78_384
+    assert pool["tokens"] == 78_384 - 16 // 2, "the null block, which holds 16 tokens of half the layers"
+    assert pool["bytes"] // told["kv"]["bytes_per_token"] == pool["tokens"]
+    assert pool["in_longest_requests"]["length"] == 131_072
+    assert pool["in_longest_requests"]["tokens"] > 140_000
+
+
+def test_tokens_of_the_longest_requests_are_what_vllm_logs() -> None:
+    """club-3090 issue 612, vLLM 0.24.0: Qwen3.6-35B-A3B (the shape of 3.5) with KV in fp8."""
+    log = parse(
+        "Available KV cache memory: 5.98 GiB\nGPU KV cache size: 567,978 tokens\n"
+        "Maximum concurrency for 131,072 tokens per request: 4.33x"
+    )
+    served = replace(model("qwen3.5-35b-a3b"), max_positions=131_072)
+    pool = capacity(Question(served, gpu("rtx5090"), kv_dtype="fp8", log=log))["pool"]
+    assert pool["in_longest_requests"] == {"length": 131_072, "tokens": 567_978}
+
+
+def test_heads_that_gpus_cannot_share_are_refused_as_in_a_run() -> None:
+    for log in (None, parse("# GPU blocks: 1000")):
+        with pytest.raises(ConfigError, match="28 heads: 8 GPUs cannot share them"):
+            capacity(Question(model("qwen2.5-7b"), H100, tp=8, log=log))
 
 
 def test_defaults_follow_the_release() -> None:
@@ -76,7 +116,7 @@ def test_states_are_counted_as_vllm_counts_them(tmp_path: Path) -> None:
     assert pool["num_gpu_blocks"] == left // kv["bytes_per_block"]
     usable = pool["usable_blocks"]
     assert [fit["requests"] for fit in told["fits"]] == [usable // n for n in (1 + 3, 8 + 6, 482 + 6)]
-    assert pool["tokens"] == usable * 262_144 // 488, "in requests of the longest length, as vLLM logs it"
+    assert pool["in_longest_requests"]["tokens"] == (usable + 1) * 262_144 // 488
     assert not pool["left_out"]
 
 
@@ -167,6 +207,10 @@ def test_the_command(tmp_path: Path) -> None:
     text = kvtui("capacity", "burst", "--gpu", "l4", "--price", "0.5").stdout
     for words in ("KV pool of each GPU", "trace p99", "$0.5 a GPU hour (given)", "held out of the fit"):
         assert words in text
+    log.write_text("Available KV cache memory: 5.38 GiB\nGPU KV cache size: 78,384 tokens\n")
+    text = kvtui("capacity", "--from-log", str(log), "--model", "gpt-oss-120b", "--gpu", "h100-sxm").stdout
+    assert "78,376 tokens (by the log 78,384)" in text
+    assert "in requests of 131,072: 147,393" in text
     refused = kvtui("capacity", "--model", "llama-3.1-70b", "--gpu", "l4")
     assert refused.returncode == 2
     assert "GiB more than" in refused.stderr
@@ -197,6 +241,9 @@ def test_one_pool_for_flags_and_config(tmp_path: Path) -> None:
     told = json.loads(run.stdout)
     assert {lane["kv"]["pool_tokens"] for lane in told["lanes"]} == {16_000}
     assert any("log vllm.log" in text for text in told["config"]["assumed"])
+    for asked in ("advise", "block-sizes"):
+        words = kvtui(asked, "burst", "--from-log", str(log), "--blocks", "3")
+        assert (words.returncode, "give one of them" in words.stderr) == (2, True)
     both = kvtui("burst", "--headless", "--from-log", str(log), "--blocks", "3")
     assert (both.returncode, "give one of them" in both.stderr) == (2, True)
 

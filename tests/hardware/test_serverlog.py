@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvtui.comparison.layers import slot_bytes, tables_of
 from kvtui.errors import ConfigError
-from kvtui.hardware.catalogue import model
-from kvtui.hardware.kvtypes import token_bytes
+from kvtui.hardware.catalogue import KvGroup, ModelSpec, model
 from kvtui.hardware.serverlog import parse, read
 
 GIB = 2**30
@@ -39,6 +40,9 @@ GIB = 2**30
         ("INFO model_runner.py:1115] Loading model weights took 14.9888 GB", "weights", int(14.9888 * GIB)),
         ("model weights take 14.99GiB; non_torch_memory takes 0.13GiB", "weights", int(14.99 * GIB)),
         ("WARNING Overriding num_gpu_blocks=2588 with num_gpu_blocks_override=512", "override", 512),
+        ('{"num_gpu_blocks": 2588, "num_cpu_blocks": null}', "blocks", 2588),
+        ('vllm:cache_config_info{block_size="16",num_gpu_blocks="2588"} 1.0', "blocks", 2588),
+        ("non_torch_memory=0.35GiB kv_cache_size=3.81GiB gpu_memory", "kv_bytes", int(3.81 * GIB)),
         ("max_total_num_tokens=475000, chunked_prefill_size=8192", "tokens", 475_000),
     ],
 )
@@ -48,21 +52,57 @@ def test_wordings(line: str, field: str, value: int) -> None:
     assert len(log.lines) == 1
 
 
-@pytest.mark.parametrize(
-    ("gib", "kind", "id", "tp", "tokens"),
-    [
-        (10.55, "fp8", "qwen3-30b-a3b", 1, 230_528),  # 49,140 bytes a token in the log, 49,152 here
-        (41.60, "auto", "deepseek-v3", 8, 635_648),  # latents, whole on each GPU
-        (5.38, "auto", "gpt-oss-120b", 1, 78_384),
-    ],
-)
+QWEN3_1_7B = replace(model("qwen3-0.6b"), kv_groups=(KvGroup("full", 28, kv_heads=8, head_dim=128),))
+# What vLLM logged of its bytes, and the tokens that it logged beside, null block included.
+LOGGED = [
+    (10.55, "fp8", model("qwen3-30b-a3b"), 1, 230_528),  # vllm issue 25350
+    (10.12, "fp8", model("qwen3-30b-a3b"), 1, 221_000),  # the same, "is needed"
+    (24.00, "auto", model("qwen3-30b-a3b"), 1, 262_144),  # vllm issue 34076, "is needed"
+    (3.81, "auto", model("llama-3.1-8b"), 1, 1952 * 16),  # vllm issue 10517, an RTX 3090, V0
+    (2.89, "auto", model("llama-3.1-8b"), 1, 1478 * 16),  # the same, a longer context
+    (18.78, "auto", QWEN3_1_7B, 1, 175_856),  # vllm issue 33263
+    (41.60, "auto", model("deepseek-v3"), 8, 635_648),  # latents, whole on each GPU
+    (23.25, "auto", model("minimax-m2.5"), 2, 196_608),  # spark-vllm-docker issue 396, "is needed"
+    (5.38, "auto", model("gpt-oss-120b"), 1, 78_384),
+]
+
+
+@pytest.mark.parametrize(("gib", "kind", "spec", "tp", "tokens"), LOGGED)
 def test_tokens_from_bytes_within_a_fifth_of_a_per_cent(
-    gib: float, kind: str, id: str, tp: int, tokens: int
+    gib: float, kind: str, spec: ModelSpec, tp: int, tokens: int
 ) -> None:
     """Logs of published issues: what is available, and the tokens they say fit."""
-    log = parse(f"Available KV cache memory: {gib} GiB")
-    found = log.usable_tokens(block_size=16, token_bytes=token_bytes(model(id), kind, tp=tp))
-    assert found + 16 == pytest.approx(tokens, rel=0.002)
+    log, tables = parse(f"Available KV cache memory: {gib} GiB"), tables_of(spec, tp)
+    block = 16 * slot_bytes(spec, kind, tp=tp)
+    found = log.usable_blocks(block_size=16, block_bytes=block, tables=tables)
+    assert (found + 1) * 16 // tables == pytest.approx(tokens, rel=0.002)
+
+
+def test_bytes_of_one_rank_are_not_those_of_the_least() -> None:
+    """vllm issue 21348, four GPUs: 8.11 GiB and 178,880 tokens. So many tokens take 8.02 GiB: vLLM counts
+    them by the rank that has least, and one rank's line of four was quoted. The count of tokens wins."""
+    spec = model("qwen3-235b-a22b")
+    block = 16 * slot_bytes(spec, "auto", tp=4)
+    quoted, whole = "Available KV cache memory: 8.11 GiB", "GPU KV cache size: 178,880 tokens"
+    by_bytes = parse(quoted).usable_blocks(block_size=16, block_bytes=block)
+    assert (by_bytes + 1) * 16 == pytest.approx(1.0115 * 178_880, rel=1e-3)
+    told = parse(f"{quoted}\n{whole}").usable_blocks(block_size=16, block_bytes=block)
+    assert (told + 1) * 16 == 178_880
+
+
+def test_the_tokens_of_several_kinds_of_layers_mean_two_things() -> None:
+    """Releases up to 0.19 counted blocks / tables x block size; newer ones tokens of the longest requests."""
+    old = "GPU KV cache size: 78,384 tokens"
+    new = "GPU KV cache size: 147,300 tokens, Maximum concurrency for 131,072 tokens per request: 1.12x"
+    size = "Available KV cache memory: 5.38 GiB"
+    asked = {"block_size": 16, "block_bytes": 16 * 36_864, "tables": 2}
+    by_bytes = parse(size).usable_blocks(**asked)
+    assert parse(old).usable_blocks(**asked) == parse(f"{size}\n{old}").usable_blocks(**asked) == 9797
+    assert parse(f"{size}\n{new}").usable_blocks(**asked) == by_bytes == 9792
+    unknown = asked | {"tables": 0}
+    assert parse(f"{size}\n{old}").usable_blocks(**unknown) == by_bytes
+    with pytest.raises(ConfigError, match="147,300 tokens in requests of 131,072"):
+        parse(new).usable_blocks(**asked)
 
 
 def test_the_least_of_several_ranks_counts() -> None:
@@ -70,7 +110,7 @@ def test_the_least_of_several_ranks_counts() -> None:
         "\n".join(f"(Worker_TP{i}) GPU KV cache size: {n} tokens" for i, n in enumerate((640, 480, 500)))
     )
     assert log.tokens == 480
-    assert log.usable_tokens(block_size=16, token_bytes=1) == 464, "the null block holds nothing"
+    assert log.usable_blocks(block_size=16, block_bytes=16) == 29, "the null block holds nothing"
 
 
 def test_the_last_of_several_starts_counts() -> None:
@@ -79,14 +119,13 @@ def test_the_last_of_several_starts_counts() -> None:
     assert parse(text).tokens == 640
 
 
-def test_an_override_wins_and_bytes_win_where_layers_differ() -> None:
+def test_an_override_wins_and_a_count_goes_before_bytes() -> None:
     log = parse(
         "# GPU blocks: 2588, # CPU blocks: 0\nOverriding num_gpu_blocks=2588 with num_gpu_blocks_override=100"
     )
-    assert log.usable_tokens(block_size=16, token_bytes=1) == 99 * 16
+    assert log.usable_blocks(block_size=16, block_bytes=16) == 99
     log = parse("Available KV cache memory: 1 GiB\nGPU KV cache size: 99,999 tokens")
-    assert log.usable_tokens(block_size=16, token_bytes=65536, hybrid=True) == 1023 * 16
-    assert log.usable_tokens(block_size=16, token_bytes=65536) == 6248 * 16
+    assert log.usable_blocks(block_size=16, block_bytes=2**20) == 6248
     assert parse("Maximum concurrency for 8,192 tokens per request: 28.14x").concurrency == (8192, 28.14)
 
 
@@ -100,7 +139,7 @@ def test_files(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read(str(tmp_path / "none"))
     with pytest.raises(ConfigError, match="no KV block"):
-        parse("# GPU blocks: 1").usable_tokens(block_size=16, token_bytes=1)
+        parse("# GPU blocks: 1").usable_blocks(block_size=16, block_bytes=16)
 
 
 @given(st.text(max_size=200))

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from kvtui.cli.build import source_of
+from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError
 from kvtui.frames.slo import Slo
 from kvtui.sweep.advice import LOAD_NOTE, answer, gpus_for, report, vllm_flags
-from kvtui.sweep.cell import Cell, Result, run_cell
+from kvtui.sweep.cell import Cell, Result, experiment_of, run_cell
 from kvtui.sweep.grid import expand, read_grid, values
 from kvtui.sweep.html import page
 from kvtui.sweep.plot import Point, scatter
@@ -63,6 +65,18 @@ def test_a_cell_is_the_run_that_kvtui_makes_of_it() -> None:
     expected = 1.0 / 3600 / result["output_tokens_per_s"] * 1e6
     assert result["usd_per_million_tokens"] == pytest.approx(expected, rel=1e-4)
     assert result == run_cell(burst(price=1.0, slo=Slo(ttft_s=2.0)))
+
+
+@pytest.mark.parametrize(("release", "share"), [("0.12", 0.9), ("0.32", 0.92)])
+def test_a_cell_uses_the_share_of_its_release(release: str, share: float) -> None:
+    """As `kvtui run --vllm RELEASE` does, and the flags say it."""
+    asked = burst(vllm=release)
+    assert asked == burst(vllm=release, utilization=share)
+    tried = experiment_of(asked)
+    lanes = (LaneSpec("paged"),)
+    ran = Experiment(tried.workload, tried.model, tried.gpu, lanes, vllm=release)
+    assert tried.pool_slots(lanes[0]) == ran.pool_slots(lanes[0])
+    assert f"--gpu-memory-utilization {share:g} " in vllm_flags(*made(asked))
 
 
 def test_attainment_counts_requests_that_keep_every_limit() -> None:
