@@ -56,12 +56,14 @@ def record(output: Path, force: bool, **options: Any) -> int:
     """
     import asyncio
 
+    from kvtui.live.traffic.packages import loops
     from kvtui.live.traffic.tracefile import TraceFile
 
     about, make = _chosen(options)
     trace = TraceFile(output, about=about, force=force)
     try:
-        asyncio.run(_serve(make(trace)))
+        with asyncio.Runner(loop_factory=loops()) as runner:
+            runner.run(_serve(make(trace)))
     except BaseException:
         if trace.new and not trace.rows:
             output.unlink(missing_ok=True)  # nothing was recorded

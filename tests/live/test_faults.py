@@ -13,8 +13,9 @@ pytest.importorskip("aiohttp")
 pytest.importorskip("httptools")
 pytest.importorskip("msgspec")
 from kvtui.live.traffic import notes
+from kvtui.live.traffic.asking import Parts
 from kvtui.live.traffic.identity import UNIT, Prefixes
-from kvtui.live.traffic.notes import Notes
+from kvtui.live.traffic.notes import Note, Notes
 from kvtui.live.traffic.requests import Request
 from kvtui.live.traffic.tracefile import TraceFile
 from tests.live.test_proxy import answer, echo, scripted
@@ -36,12 +37,20 @@ def noting(path: Path) -> Notes:
     return Notes(TraceFile(path, about=""), prefixes=Prefixes(), ask_usage=True)
 
 
+def begun(noted: Notes, body: bytes) -> tuple[Parts, Note | None]:
+    """A request that was passed on."""
+    passed, note = noted.begin(request(body))
+    if note is not None:
+        note.begun(request(body))
+    return passed, note
+
+
 @pytest.mark.parametrize("body", [*UNREADABLE, b'{"prompt": "\\ud83d"}'])
 async def test_what_cannot_be_read_is_written_down_before_the_end(body: bytes, tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     noted = noting(path)
     for each in (body, READABLE, body, READABLE):
-        _, note = noted.begin(request(each))
+        _, note = begun(noted, each)
         assert note is not None
         note.head(200, [])
         note.end()
@@ -57,7 +66,7 @@ async def test_what_cannot_be_read_takes_no_room(
     monkeypatch.setattr(notes, "MOST", 2 * len(body))
     noted = noting(tmp_path / "t.jsonl")
     for _ in range(9):
-        noted.begin(request(body))
+        begun(noted, body)
     assert len(noted._work) <= 4
     noted.close()
     assert noted._waiting == 0
@@ -67,7 +76,7 @@ async def test_one_prompt_larger_than_the_room_waits_for_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notes, "MOST", -1)
-    passed, note = noting(tmp_path / "t.jsonl").begin(request(READABLE))
+    passed, note = begun(noting(tmp_path / "t.jsonl"), READABLE)
     assert passed == (READABLE,)
     assert note is not None
 
@@ -75,7 +84,7 @@ async def test_one_prompt_larger_than_the_room_waits_for_nobody(
 async def test_of_numbers_out_of_range_and_half_pairs_the_rest_is_known(tmp_path: Path) -> None:
     noted = noting(tmp_path / "t.jsonl")
     half = b'{"model": "m", "prompt": "%b\\ud83d"}' % LONG
-    found = [noted.begin(request(body))[1] for body in (READABLE, UNREADABLE[1], half)]
+    found = [begun(noted, body)[1] for body in (READABLE, UNREADABLE[1], half)]
     noted.close()
     assert [(note.exchange.model, note.exchange.ids) for note in found if note] == [("m", [0])] * 3
 

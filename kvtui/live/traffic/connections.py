@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections import deque
 from http import HTTPStatus
-from typing import Protocol
+from typing import Protocol, cast
 
 from kvtui.live.traffic.asking import Parts
 from kvtui.live.traffic.heads import CONTINUE, request_head, whole_answer
@@ -40,8 +40,7 @@ class Server(asyncio.BufferedProtocol):
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)
 
     @property
     def open(self) -> bool:
@@ -74,8 +73,7 @@ class Client(asyncio.BufferedProtocol):
         self._slow = False  # whether the client does not take what it gets
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are, and are not derived from it
         self._passage.clients.add(self)
         self._connect()  # while the request is on its way
 
@@ -84,10 +82,14 @@ class Client(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         requests = self._reader.take(self._passage.room[:nbytes])
-        self._waiting += ((request, *self._passage.begin(request)) for request in requests)
+        new = [(request, *self._passage.begin(request)) for request in requests]
+        self._waiting += new
         if len(self._waiting) > 1:
             self._transport.pause_reading()
         self._go_on()
+        for request, _, note in new:  # which are on their way by now
+            if note is not None:
+                note.begun(request)
 
     def _go_on(self) -> None:
         """Pass on who is next, if there is somebody and the server is there."""
@@ -101,10 +103,10 @@ class Client(asyncio.BufferedProtocol):
             return
         assert self._server.transport is not None
         request, body, note = self._waiting[0]
-        self._answer = Answer(request, note)
         upstream = self._passage.upstream
         head = request_head(request, sum(map(len, body)), host=upstream.host, base=upstream.base)
         self._server.transport.writelines([head, *body])
+        self._answer = Answer(request, note)
 
     def _listen(self) -> None:
         """To what comes next, when everything was answered."""

@@ -35,6 +35,10 @@ class Note:
         self._asked = asked
         self._answer: Plain | Stream = Plain()
 
+    def begun(self, request: Request) -> None:
+        """It was passed on: there is time to look at it."""
+        self._notes.look_at(self, request)
+
     def head(self, status: int, headers: Headers) -> bool:
         self.exchange.status = status
         kind = header(headers, b"content-type") or b""
@@ -80,17 +84,20 @@ class Notes:
         return time.monotonic() - self.start_s
 
     def begin(self, request: Request) -> tuple[Parts, Note | None]:
-        """The body as it is to be passed on; with a note if the request is to be recorded."""
+        """The body as it is to be passed on; with a note if the request is to be recorded, to be told when it
+        was (`begun`)."""
         found = asked(request, ask_usage=self._ask_usage)
         if found is None:
             return (request.body,), None
-        note = Note(self, request, found)
+        return found.body, Note(self, request, found)
+
+    def look_at(self, note: Note, request: Request) -> None:
+        """Soon, a little at a time."""
         while self._work and self._waiting > MOST:
             self._step()  # rather slow than without bound
         self._waiting += len(request.body)
         asyncio.get_running_loop().call_soon(self._trace.open, note.exchange)
         self._later(self._read(note, request))
-        return found.body, note
 
     def finish(self, note: Note) -> None:
         self._later(self._add(note))

@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from kvtui.errors import ConfigError
 from kvtui.live.traffic.answers import Usage
@@ -109,8 +109,7 @@ class _Sender(asyncio.Protocol):
         self._reader = Reader()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are, and are not derived from it
 
     def data_received(self, data: bytes) -> None:
         for request in self._reader.take(data):
