@@ -69,6 +69,12 @@ class Checkpoints:
             self.note(lane)
         return lane
 
+    def forget(self, before_ps: int) -> None:
+        """From here on nobody can go back before the last state saved before that."""
+        first = max(bisect_right(self._times, before_ps) - 1, 0)
+        for saved in (self._steps, self._times, self._states):
+            del saved[:first]
+
     def _load(self, index: int) -> Lane:
         state, shared = self._states[max(index, 0)]
         lane: Lane = _Unpickler(io.BytesIO(state), shared).load()

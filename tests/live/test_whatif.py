@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -380,6 +381,39 @@ def test_what_is_kept_of_a_lane_keeps_no_list_of_requests_anew() -> None:
         assert sum(isinstance(thing, Workload) for thing in shared) == 1
         (keys,) = (thing for thing in shared if isinstance(thing, BlockKeys))
         assert np.shares_memory(keys._reach, workload.identified)
+
+
+def test_ids_are_bounded_and_lanes_decide_as_if_all_were_known() -> None:
+    """3,000 ids of which 200 are kept; lanes that keep up miss no hit, and going back ends where ids are."""
+    given = Given()
+    whatif = WhatIf(given, lambda workload: experiment(workload, "paged", slots=1024))
+    whatif.feed._most = 200
+    (lane,), (past,) = whatif.lanes, whatif.histories
+    rows = [Known(whatif.start_s + at, 100, 30, [0, 1, *range(9 * at, 9 * at + 4)], 96) for at in range(500)]
+    for at in range(0, 500, 5):
+        given.known, given.until_s = rows[at : at + 5], rows[min(at + 5, 499)].at_s
+        whatif.feed.read()
+        assert len(whatif.feed.told.workload.chain) <= 200
+        while lane.next_ps < FAR_PS:
+            lane.step()
+            past.note(lane)
+    given.until_s = whatif.start_s + 1000
+    whatif.feed.read()
+    whatif.catch_up()
+    workload = replace(
+        whatif.feed.told.workload,
+        chain=np.array([each for row in rows for each in row.ids]),
+        chain_start=np.arange(0, 3001, 6),
+        identified=np.full(500, 96),
+    )
+    (whole,) = experiment(workload, "paged", slots=1024).build()
+    while whole.step(1 << 60):
+        pass
+    assert list(lane.engine.results.finish) == list(whole.engine.results.finish)
+    assert lane.engine.scheduler.prefix.hits == whole.engine.scheduler.prefix.hits > 0
+    assert whatif.feed.forgotten > 400
+    assert f"first {whatif.feed.forgotten} requests" in " ".join(whatif.told(0.0))
+    assert past.at_time(0).now_ps > picoseconds(300)
 
 
 # ---- beside a server

@@ -24,6 +24,10 @@ BEHIND: Final = (
 OTHER: Final = (
     "The server has memory for {pool:,.0f} tokens now; lanes keep the {first:,.0f} that it had at the start."
 )
+FORGOTTEN: Final = (
+    "Which prompts of the first {forgotten:,} requests begin alike is forgotten: lanes cannot go back there, "
+    "and one that still stands there finds none of them cached."
+)
 LATE: Final = "{late:,} requests of {name} became known too late: they come later than they did."
 
 
@@ -90,4 +94,6 @@ class WhatIf:
             yield OTHER.format(pool=pool, first=first)
         if self.feed.late:
             yield LATE.format(late=self.feed.late, name=self._requests.name)
+        if self.feed.forgotten:
+            yield FORGOTTEN.format(forgotten=self.feed.forgotten)
         yield from self._requests.doubts()

@@ -1,6 +1,7 @@
 """Requests that became known as the workload of simulated lanes: its rows only ever grow.
 
-A request takes 48 bytes, and each 16 tokens of its prompt 8: 43 MB a day at 1,000 prompt tokens a second.
+A request takes 48 bytes for as long as the lanes run. The ids of its prompt, 8 bytes for 16 tokens, are
+forgotten once there are too many of later ones: lanes have long taken it in, and blocks keep their own ids.
 """
 
 from __future__ import annotations
@@ -18,17 +19,18 @@ from kvtui.units import PS_PER_NS
 EVERY_S: Final = 0.2
 LATE_NS: Final = 1_000_000  # and less is not worth a word
 ROOM: Final = 1024  # of a column, at first
+MOST: Final = 1 << 22  # ids, in 32 MB: 18 hours at 1,000 prompt tokens a second
 
 
 class Column:
     """Numbers that are added at the end. What was `seen` before never changes."""
 
-    def __init__(self, first: Sequence[int] = ()) -> None:
+    def __init__(self, first: Sequence[int] | Ints = ()) -> None:
         self._room: Ints = np.zeros(ROOM, np.int64)
         self._count = 0
         self.add(first)
 
-    def add(self, values: Sequence[int]) -> None:
+    def add(self, values: Sequence[int] | Ints) -> None:
         end = self._count + len(values)
         if end > len(self._room):
             room = np.zeros(2 * end, np.int64)
@@ -54,10 +56,14 @@ class Told(NamedTuple):
 
 class Feed:
     """Asks for requests from time to time once it is started. Times count from `start_s`; who came before is
-    left out, and who became known too late comes later than he did: `late` counts them."""
+    left out, and who became known too late comes later than he did: `late` counts them. Of no more than
+    `most` ids the oldest half is forgotten: of `forgotten` requests, which came before `kept_ps`."""
 
-    def __init__(self, requests: Requests, *, start_s: float) -> None:
+    def __init__(self, requests: Requests, *, start_s: float, most: int = MOST) -> None:
         self._requests = requests
+        self._most = most
+        self.forgotten = 0
+        self.kept_ps = 0
         self._start_s = start_s
         self._columns = {name: Column() for name in ("arrival_ns", "prompt", "output", "line", "identified")}
         self._chain, self._chain_start = Column(), Column([0])
@@ -91,6 +97,8 @@ class Feed:
         for row in known:
             if row.at_s >= self._start_s:
                 last = self._add(row)
+        if len(self._chain) > self._most:
+            self._forget()
         self._until_ns = max(round((until_s - self._start_s) * 1e9), self._until_ns, last + 1)
         self.told = Told(self._workload(), self._until_ns * PS_PER_NS)
 
@@ -111,6 +119,18 @@ class Feed:
         self._chain.add(row.ids)
         self._chain_start.add([len(self._chain)])
         return at_ns
+
+    def _forget(self) -> None:
+        """In new columns: what was seen of the old ones stays."""
+        start, identified = self._chain_start.seen, self._columns["identified"].seen.copy()
+        first = int(np.searchsorted(start, start[-1] - self._most // 2))
+        identified[:first] = 0
+        self._chain = Column(self._chain.seen[start[first] :])
+        self._chain_start = Column(np.maximum(start - start[first], 0))
+        self._columns["identified"] = Column(identified)
+        self.forgotten = first
+        arrivals = self._columns["arrival_ns"].seen
+        self.kept_ps = int(arrivals[min(first, len(arrivals) - 1)]) * PS_PER_NS
 
     def _workload(self) -> Workload:
         columns: dict[str, Any] = {name: column.seen for name, column in self._columns.items()}

@@ -74,7 +74,7 @@ class FedLane(Lane):
 
     def checkpoints(self) -> Checkpoints:
         """To go back with."""
-        return Checkpoints(self, shared=(Feed,))
+        return Past(self, self._feed)
 
     def snapshot_at(self, now_ps: int) -> Snapshot:
         """What is known of it, beside servers that are seen as they were at `now_ps`."""
@@ -105,6 +105,18 @@ class FedLane(Lane):
             block_size=simulated(info.block_size),
             pool_tokens=simulated(info.pool_tokens),
         )
+
+
+class Past(Checkpoints):
+    """Former states, as far back as the feed knows its requests whole."""
+
+    def __init__(self, lane: FedLane, feed: Feed) -> None:
+        self._feed = feed
+        super().__init__(lane, shared=(Feed,))
+
+    def note(self, lane: Lane) -> None:
+        super().note(lane)
+        self.forget(self._feed.kept_ps)
 
 
 class _Rates:
