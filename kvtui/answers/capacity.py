@@ -172,6 +172,7 @@ def _model(asked: Question) -> dict[str, Any]:
         "dtype": asked.dtype or model.checkpoint_dtype,
         "weight_bytes": model.weight_bytes(asked.dtype),
         "verified": model.verified,
+        "assumed": model.assumed or None,
     }
 
 

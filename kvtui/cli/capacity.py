@@ -116,7 +116,8 @@ def render(report: dict[str, Any]) -> str:
 
     gpus = several(report["tensor_parallel"], report["gpu"]["name"])
     each = "" if report["tensor_parallel"] == 1 else " on each GPU"
-    lines = [f"{model['id']} ({model['dtype']}) on {gpus}, vLLM {report['vllm']}", ""]
+    lines = [f"{model['id']} ({model['dtype']}) on {gpus}, vLLM {report['vllm']}"]
+    lines += [*([model["assumed"]] if model["assumed"] else []), ""]
     lines += [f"  {t['name']:<23}{t['bytes'] / GIB:>+9.2f} GiB  {t['how']}" for t in pool["terms"]]
     lines += [f"  log: {line}" for line in pool["log_lines"]]
     bound = " at most (upper bound)" if pool["upper_bound"] else ""

@@ -221,7 +221,8 @@ class Experiment:
         pool = (f"pool of {self.pool_slots(self.lanes[-1]):,} slots: by {self.pool_from}",)
         given = pool if self.pool_from else self._assumed_of_memory()
         device = self.backend.assumptions if self.backend is not None else ()
-        return (*length, *given, *self._assumed_of_rules(), *device)
+        shape = (self.model.assumed,) if self.model.assumed else ()
+        return (*shape, *length, *given, *self._assumed_of_rules(), *device)
 
     def _assumed_of_memory(self) -> tuple[str, ...]:
         if self.slots is not None or self.workload.slots is not None or self.utilization is not None:

@@ -93,6 +93,8 @@ class ModelSpec:
     tied: bool = False  # whether input and output embedding are one matrix
     aliases: tuple[str, ...] = ()  # other models of the same shape
     note: str = ""
+    left_out: tuple[str, ...] = ()  # what takes memory and is not in the weights
+    assumed: str = ""  # of how its file was read, where that is not certain
 
     @property
     def label(self) -> str:

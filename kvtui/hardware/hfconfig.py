@@ -13,9 +13,11 @@ from typing import Any
 
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import Experts, ModelSpec
+from kvtui.hardware.hfcount import check_countable, parameters
+from kvtui.hardware.hffamilies import assumed_of
 from kvtui.hardware.hffields import MOST, count, first, typed
-from kvtui.hardware.hflayers import kv_groups
-from kvtui.hardware.hfweights import INDEX, QUANTISATION, parameters, stored, tied
+from kvtui.hardware.hflayers import kinds_of, kv_groups
+from kvtui.hardware.hfweights import INDEX, QUANTISATION, embeddings, indexed, stored, tied
 
 Config = dict[str, Any]
 
@@ -29,7 +31,11 @@ KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_gro
 INTERMEDIATE = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner", "moe_intermediate_size")
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length")
 EXPERTS = ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts")
-TOP_K = ("num_experts_per_tok", "experts_per_token", "moe_top_k", "moe_topk", "num_experts_per_token")
+TOP_K = (
+    *("num_experts_per_tok", "experts_per_token", "moe_top_k", "moe_topk", "num_experts_per_token"),
+    "top_k_experts",
+)
+ENCODERS = {"vision_config": "the vision encoder", "audio_config": "the audio encoder"}
 UNBOUNDED = 1 << 20  # positions where the file sets no limit
 MOST_LAYERS = 100_000  # each is an entry of a list
 
@@ -71,9 +77,12 @@ def _model(file: Path, id: str, config: Config) -> ModelSpec:
     text = _language(config)
     shape = _shape(text, file)
     groups = kv_groups(text, shape, str(file))
-    experts = _experts(text)
-    total, active = parameters(config, text, shape, experts)
-    dtype, size = stored(config, text, shape, total, file)
+    experts, kinds = _experts(text), kinds_of(text, shape.layers, str(file))
+    weighed = indexed(file) is not None
+    if not weighed:
+        check_countable(text, kinds, str(file), INDEX)
+    found = parameters(text, shape, experts, kinds, embeddings(config, text, shape))
+    dtype, size = stored(config, text, shape, found.total, file)
     name = str(config.get("_name_or_path") or file.resolve().parent.name or file.stem)
     return ModelSpec(
         id=id,
@@ -87,8 +96,8 @@ def _model(file: Path, id: str, config: Config) -> ModelSpec:
         intermediate=shape.intermediate,
         vocab=shape.vocab,
         max_positions=first(text, POSITIONS) or UNBOUNDED,
-        params_total=total,
-        params_active=active,
+        params_total=found.total,
+        params_active=found.active,
         checkpoint_dtype=dtype,
         kv_groups=groups,
         released="",
@@ -97,7 +106,18 @@ def _model(file: Path, id: str, config: Config) -> ModelSpec:
         moe=experts,
         checkpoint_bytes=size,
         tied=tied(config, text),
+        left_out=_left_out(config, text, found.unknown, weighed=weighed),
+        assumed=assumed_of(text),
     )
+
+
+def _left_out(config: Config, text: Config, unknown: tuple[str, ...], *, weighed: bool) -> tuple[str, ...]:
+    """What takes memory and is not counted: weights that are not known, and what sees or hears, of which the
+    weights are in the file's own sum where they are `weighed`."""
+    others = [name for field, name in ENCODERS.items() if text is not config and config.get(field)]
+    if weighed:
+        return tuple(f"buffers of {name}" for name in others)
+    return (*unknown, *others)
 
 
 def _read(file: Path) -> Config:
@@ -124,6 +144,8 @@ def _language(config: Config) -> Config:
 def _shape(text: Config, file: Path) -> Shape:
     most = {"layers": MOST_LAYERS}
     found = {name: first(text, names, most=most.get(name, MOST)) for name, names in NAMES.items()}
+    if found["layers"] is None:
+        found["layers"] = len(typed(text, "layers_block_type", list) or ()) or None
     missing = [NAMES[name][0] for name, value in found.items() if value is None]
     if missing:
         kind = text.get("model_type") or "a model of unknown type"

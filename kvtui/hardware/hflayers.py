@@ -35,10 +35,10 @@ LAYER_WORDS = {
     "recurrent": "linear",
     "conv": "linear",
     "M": "linear",
-    "mlp": "none",
-    "moe": "none",
-    "-": "none",
-    "E": "none",
+    "mlp": "mlp",
+    "moe": "moe",
+    "-": "mlp",
+    "E": "moe",
 }
 ALTERNATING = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "cohere2": 4}  # every n-th layer is full
 # Fields of layouts that are not understood: memory would be told wrong.
@@ -53,7 +53,7 @@ ONLY_STATES = ("mamba", "mamba2", "rwkv", "rwkv6", "falcon_mamba", "xlstm")
 def kv_groups(text: Config, shape: Shape, file: str) -> tuple[KvGroup, ...]:
     """Layers by kind of attention. Raises ConfigError for a layer or a layout of unknown kind."""
     _refuse_unknown(text, shape, file)
-    kinds = _kinds(text, shape.layers, file)
+    kinds = kinds_of(text, shape.layers, file)
     shared = count(text, "num_kv_shared_layers", most=shape.layers - 1)
     if shared:
         kinds = kinds[: shape.layers - shared]  # the last layers read the KV of earlier ones
@@ -101,8 +101,8 @@ def _group(kind: str, layers: int, text: Config, shape: Shape, file: str) -> KvG
     return KvGroup(kind, layers, kv_heads=heads, head_dim=head_dim, window=window if layers else None)
 
 
-def _kinds(text: Config, layers: int, file: str) -> list[str]:
-    """One kind a layer."""
+def kinds_of(text: Config, layers: int, file: str) -> list[str]:
+    """One kind a layer: of attention, "linear", "mlp" or "moe". Raises ConfigError for an unknown one."""
     words = _words(text, layers)
     if words is None:
         return _patterned(text, str(text.get("model_type", "")), layers)

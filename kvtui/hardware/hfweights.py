@@ -1,4 +1,4 @@
-"""How many parameters a `config.json` describes, and how many bytes they take as stored."""
+"""In which type a `config.json` says its weights are stored, and how many bytes they take."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvtui.errors import ConfigError
-from kvtui.hardware.catalogue import WEIGHT_BITS, Experts
-from kvtui.hardware.hffields import count, typed
+from kvtui.hardware.catalogue import WEIGHT_BITS
+from kvtui.hardware.hffields import typed
 
 if TYPE_CHECKING:
     from kvtui.hardware.hfconfig import Shape
@@ -23,18 +23,6 @@ TORCH = {
 }
 # Bits of a weight with its share of the scales; embeddings stay in 16 bits.
 QUANTISED = {"int4": 4.25, "fp4": 4.5, "mxfp4": 4.25, "fp8": 8.0, "int8": 8.0}
-UNGATED = (
-    "opt",
-    "gpt2",
-    "gpt_neox",
-    "gpt_bigcode",
-    "falcon",
-    "phi",
-    "bloom",
-    "mpt",
-    "starcoder2",
-    "nemotron",
-)
 # Language models whose class in transformers 5.19 ties the embeddings where a file says nothing.
 TIED = (
     *("bloom", "cohere", "cohere2", "ctrl", "ernie4_5", "ernie4_5_moe", "falcon", "falcon_mamba"),
@@ -59,53 +47,12 @@ def embeddings(config: Config, text: Config, shape: Shape) -> int:
     return shape.vocab * shape.hidden * (1 if tied(config, text) else 2)
 
 
-def parameters(config: Config, text: Config, shape: Shape, experts: Experts | None) -> tuple[int, int]:
-    """All parameters, and those that one token is multiplied by."""
-    embedding = embeddings(config, text, shape)
-    attention = shape.layers * _attention(text, shape)
-    matrices = 2 if str(text.get("model_type")) in UNGATED else 3
-    if experts is None:
-        total = embedding + attention + shape.layers * matrices * shape.hidden * shape.intermediate
-        return total, total
-    dense_layers = count(text, "first_k_dense_replace")
-    step = count(text, "decoder_sparse_step", "interleave_moe_layer_step") or 1
-    moe_layers = len([i for i in range(dense_layers, shape.layers) if (i + 1) % step == 0])
-    one = 3 * shape.hidden * (experts.intermediate or shape.intermediate)
-    shared = count(text, "n_shared_experts", "num_shared_experts") * one
-    shared += 3 * shape.hidden * count(text, "shared_expert_intermediate_size")
-    dense = (shape.layers - moe_layers) * 3 * shape.hidden * shape.intermediate + moe_layers * shared
-    total = embedding + attention + dense + moe_layers * experts.experts * one
-    return total, total - moe_layers * (experts.experts - experts.top_k) * one
-
-
-def _attention(text: Config, shape: Shape) -> int:
-    """Projections of one layer."""
-    if not count(text, "kv_lora_rank"):
-        return 2 * shape.hidden * (shape.heads + shape.kv_heads) * shape.head_dim
-    rank, rope = count(text, "kv_lora_rank"), count(text, "qk_rope_head_dim")
-    nope, value = count(text, "qk_nope_head_dim") or 128, count(text, "v_head_dim") or 128
-    query = shape.heads * (nope + rope)
-    inner = count(text, "q_lora_rank")
-    queries = inner * (shape.hidden + query) if inner else shape.hidden * query
-    return (
-        queries
-        + shape.hidden * (rank + rope)
-        + rank * shape.heads * (nope + value)
-        + shape.heads * value * shape.hidden
-    )
-
-
 def stored(config: Config, text: Config, shape: Shape, total: int, file: Path) -> tuple[str, int | None]:
     """Type of the weights as published, and their bytes where they are not parameters x type."""
     quantised = typed(config, "quantization_config", dict) or typed(text, "quantization_config", dict)
     dtype = _quantised(quantised or _beside(file.with_name(QUANTISATION)), file)
     plain = _plain(config, text)
-    size = _indexed(file.with_name(INDEX))
-    if size is None and text.get("hybrid_override_pattern"):
-        raise ConfigError(
-            f"{file}: the weights of layers of several kinds cannot be counted from it",
-            hint=f"put the model's {INDEX} beside it",
-        )
+    size = indexed(file)
     if dtype is None:
         return plain, size
     embedding = embeddings(config, text, shape)
@@ -126,9 +73,10 @@ def _plain(config: Config, text: Config) -> str:
     return "bf16"
 
 
-def _indexed(file: Path) -> int | None:
+def indexed(file: Path) -> int | None:
+    """Bytes of all weights by the index beside a `config.json`, where there is one."""
     try:
-        size = json.loads(file.read_text("utf-8"))["metadata"]["total_size"]
+        size = json.loads(file.with_name(INDEX).read_text("utf-8"))["metadata"]["total_size"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return int(size) if isinstance(size, int | float) and size > 0 else None

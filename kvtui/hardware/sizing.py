@@ -200,7 +200,7 @@ def _activations(model: ModelSpec, limits: BatchLimits) -> int:
 
 
 def _left_out(model: ModelSpec) -> tuple[str, ...]:
-    left_out = ["buffers of the experts"] if model.moe else []
+    left_out = [*model.left_out, *(["buffers of the experts"] if model.moe else [])]
     if any(group.kind == "linear" for group in model.kv_groups):
         left_out.append(STATES)
     return tuple(left_out)

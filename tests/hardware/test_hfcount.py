@@ -1,0 +1,207 @@
+"""Parameters counted from the fields of a `config.json` against what is published of the models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvtui.answers.capacity import Question, capacity
+from kvtui.errors import ConfigError
+from kvtui.hardware.catalogue import gpu
+from kvtui.hardware.hfconfig import model_of
+from kvtui.hardware.sizing import pool
+
+Config = dict[str, Any]
+
+
+def shaped(kind: str, layers: int, hidden: int, heads: str, width: int, vocab: int, **more: Any) -> Config:
+    """`heads` are attention heads, KV heads and the size of one: "32/8/128"."""
+    count, kv, size = map(int, heads.split("/"))
+    return {
+        "model_type": kind,
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "num_attention_heads": count,
+        "num_key_value_heads": kv,
+        "head_dim": size,
+        "intermediate_size": width,
+        "vocab_size": vocab,
+        **more,
+    }
+
+
+def experts(count: int, top: int, width: int | None = None, **more: Any) -> Config:
+    wide = {} if width is None else {"moe_intermediate_size": width}
+    return {"num_experts": count, "num_experts_per_tok": top, **wide, **more}
+
+
+def delta(values: int) -> Config:
+    """Of Qwen3-Next and Qwen3.5."""
+    return {
+        "full_attention_interval": 4,
+        "linear_num_key_heads": 16,
+        "linear_num_value_heads": values,
+        "linear_key_head_dim": 128,
+        "linear_value_head_dim": 128,
+        "linear_conv_kernel_dim": 4,
+        "attn_output_gate": True,
+    }
+
+
+def nemotron(heads: int, state: int, **more: Any) -> Config:
+    said = {"mamba_num_heads": heads, "mamba_head_dim": 64, "ssm_state_size": state}
+    return said | {"n_groups": 8, "conv_kernel": 4} | more
+
+
+NANO = "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"
+SUPER = "MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME"
+H56 = "M-M-M-M*" + "-M-M-M-M-M*" * 9 + "-M-M-M-M-M-"
+WORDS = {"M": "mamba", "E": "moe", "*": "attention"}
+SCOUT = {"num_local_experts": 16, "num_experts_per_tok": 1, "intermediate_size_mlp": 16384}
+GRANITE = {"mamba_n_heads": 128, "mamba_d_head": 64, "mamba_d_state": 128, "mamba_n_groups": 1}
+JAMBA = {
+    **{"attn_layer_period": 8, "attn_layer_offset": 4, "expert_layer_period": 2, "expert_layer_offset": 1},
+    **{"mamba_expand": 2, "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_dt_rank": 256},
+}
+
+# Fields as in the published files; parameters in all and of a token, in billions, as their cards say.
+PUBLISHED: list[tuple[str, Config, float, float]] = [
+    (
+        "Llama-4-Scout, 109 with its vision encoder",
+        shaped("llama4_text", 48, 5120, "40/8/128", 8192, 202048, interleave_moe_layer_step=1) | SCOUT,
+        108.0,
+        17.2,
+    ),
+    (
+        "Llama-4-Maverick",
+        shaped("llama4_text", 48, 5120, "40/8/128", 8192, 202048, interleave_moe_layer_step=2)
+        | SCOUT
+        | {"num_local_experts": 128},
+        400.7,
+        17.2,
+    ),
+    (
+        "Jamba-v0.1",
+        shaped("jamba", 32, 4096, "32/8/128", 14336, 65536) | experts(16, 2) | JAMBA,
+        51.6,
+        12.1,
+    ),
+    ("Qwen3.5-27B", shaped("qwen3_5_text", 64, 5120, "24/4/256", 17408, 248320) | delta(48), 26.9, 26.9),
+    (
+        "Qwen3-Next-80B-A3B",
+        shaped("qwen3_next", 48, 2048, "16/2/256", 5120, 151936, shared_expert_intermediate_size=512)
+        | experts(512, 10, 512)
+        | delta(32),
+        79.7,
+        3.9,
+    ),
+    (
+        "Nemotron-3-Nano-30B-A3B",
+        shaped("nemotron_h", 52, 2688, "32/2/128", 1856, 131072, hybrid_override_pattern=NANO)
+        | nemotron(64, 128, n_shared_experts=1, moe_shared_expert_intermediate_size=3712)
+        | experts(128, 6, 1856),
+        31.6,
+        3.6,
+    ),
+    (
+        "the same, its layers listed word by word and not counted",
+        shaped("nemotron_h", 52, 2688, "32/2/128", 1856, 131072)
+        | nemotron(64, 128, n_shared_experts=1, moe_shared_expert_intermediate_size=3712)
+        | experts(128, 6, 1856)
+        | {"num_hidden_layers": None, "layers_block_type": [WORDS[letter] for letter in NANO]},
+        31.6,
+        3.6,
+    ),
+    (
+        "Nemotron-3-Super-120B-A12B, whose experts work on a narrower stream",
+        shaped("nemotron_h", 88, 4096, "32/2/128", 2688, 131072, hybrid_override_pattern=SUPER)
+        | nemotron(128, 128, n_shared_experts=1, moe_shared_expert_intermediate_size=5376)
+        | experts(512, 22, 2688, moe_latent_size=1024),
+        120.6,
+        12.7,
+    ),
+    (
+        "Nemotron-H-56B",
+        shaped("nemotron_h", 118, 8192, "64/8/128", 32768, 131072, hybrid_override_pattern=H56)
+        | nemotron(256, 256),
+        56.3,
+        56.3,
+    ),
+    (
+        "Gemma-4-26B-A4B",
+        shaped("gemma4_text", 30, 2816, "16/8/256", 2112, 262144, sliding_window=1024)
+        | experts(128, 8, 704, enable_moe_block=True, attention_k_eq_v=True)
+        | {"layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 5}
+        | {"global_head_dim": 512, "num_global_key_value_heads": 2},
+        25.2,
+        3.8,
+    ),
+    (
+        "Granite-4.0-H-Small",
+        shaped("granitemoehybrid", 40, 4096, "32/8/128", 768, 100352, tie_word_embeddings=True)
+        | experts(72, 10, shared_intermediate_size=1536)
+        | GRANITE
+        | {"mamba_d_conv": 4, "layer_types": (["mamba"] * 9 + ["attention"]) * 4},
+        32.2,
+        9.0,
+    ),
+]
+
+
+@pytest.mark.parametrize(("config", "total", "active"), [row[1:] for row in PUBLISHED])
+def test_parameters_are_the_published_ones(
+    tmp_path: Path, config: Config, total: float, active: float
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    found = model_of(tmp_path)
+    assert found.params_total / 1e9 == pytest.approx(total, rel=0.004)
+    assert found.params_active / 1e9 == pytest.approx(active, rel=0.03)
+    assert not found.left_out
+    assert not found.assumed
+
+
+LLAMA = shaped("llama", 32, 4096, "32/8/128", 14336, 128256)
+KIMI = LLAMA | {"model_type": "kimi_linear", "linear_attn_config": {"full_attn_layers": [4, 8]}}
+SEEING = {"model_type": "qwen3_vl", "text_config": LLAMA, "vision_config": {"depth": 27}}
+LINEAR = "weights of the linear-attention layers"
+
+
+@pytest.mark.parametrize(
+    ("config", "counted", "weighed"),
+    [
+        (LLAMA, [], []),
+        (KIMI, [LINEAR, "states of the linear-attention layers"], ["states of the linear-attention layers"]),
+        (SEEING, ["the vision encoder"], ["buffers of the vision encoder"]),
+        (
+            SEEING | {"vision_config": None, "audio_config": {"a": 1}},
+            ["the audio encoder"],
+            ["buffers of the audio encoder"],
+        ),
+    ],
+)
+def test_weights_that_are_not_known_make_an_upper_bound(
+    tmp_path: Path, config: Config, counted: list[str], weighed: list[str]
+) -> None:
+    """Unless the index beside it says what all weights take."""
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert list(pool(model_of(tmp_path), gpu("h100-sxm")).left_out) == counted
+    (tmp_path / "model.safetensors.index.json").write_text('{"metadata": {"total_size": 16000000000}}')
+    assert list(pool(model_of(tmp_path), gpu("h100-sxm")).left_out) == weighed
+
+
+def test_layers_that_are_an_mlp_alone_are_refused_where_nobody_knows_the_others(tmp_path: Path) -> None:
+    alone = LLAMA | {"layers_block_type": ["attention", "moe"] * 16}
+    (tmp_path / "config.json").write_text(json.dumps(alone))
+    with pytest.raises(ConfigError, match="layers of several kinds"):
+        model_of(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["alien_arch", None, 7])
+def test_an_architecture_that_is_not_known_is_said_to_be_read_as_another(tmp_path: Path, kind: Any) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA | {"model_type": kind}))
+    said = capacity(Question(model_of(tmp_path), gpu("h100-sxm")))["model"]["assumed"]
+    assert said.endswith("is not known: read as a model of the Llama family")
+    assert str(kind or "without model_type") in said
