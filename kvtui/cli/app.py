@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Final
+
 import click
 
 from kvtui import __version__
-from kvtui.cli.attach import attach
-from kvtui.cli.browse import browse
-from kvtui.cli.capacity import capacity
-from kvtui.cli.check import check
-from kvtui.cli.commands import decisions, gpus, models, trace, workloads
-from kvtui.cli.demo import demo
-from kvtui.cli.doctor import doctor
-from kvtui.cli.questions import advise, block_sizes, hits
-from kvtui.cli.record import record
-from kvtui.cli.replay import replay
-from kvtui.cli.reproduce import reproduce
-from kvtui.cli.run import run
-from kvtui.cli.steptime import steptime
-from kvtui.cli.sweep import sweep
-from kvtui.cli.topics import explain
-from kvtui.cli.tour import tour
-from kvtui.cli.traces import anonymise, convert, synth
 
+COMMANDS: Final = {  # where each is, in the order in which a newcomer needs them
+    "run": "run.run",
+    "tour": "tour.tour",
+    "demo": "demo.demo",
+    "replay": "replay.replay",
+    "browse": "browse.browse",
+    "attach": "attach.attach",
+    "record": "record.record",
+    "check": "check.check",
+    "capacity": "capacity.capacity",
+    "sweep": "sweep.sweep",
+    "trace": "traces.trace",
+    "workloads": "commands.workloads",
+    "models": "commands.models",
+    "gpus": "commands.gpus",
+    "advise": "questions.advise",
+    "block-sizes": "questions.block_sizes",
+    "hits": "questions.hits",
+    "reproduce": "reproduce.reproduce",
+    "steptime": "steptime.steptime",
+    "decisions": "commands.decisions",
+    "help": "topics.explain",
+    "doctor": "doctor.doctor",
+}
 PASSED_ON = ("--help", "-h", "--version", "--install-completion")
 
 
@@ -30,18 +40,25 @@ class DefaultGroup(click.Group):
     """`kvtui PATH ...` and `kvtui --option ...` mean `kvtui run ...`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which a newcomer needs them."""
-        return list(self.commands)
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command is loaded when it is asked for, as most of them are not."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name].split(".")
+        command: click.Command = getattr(import_module(f"kvtui.cli.{module}"), name)
+        return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args or (args[0] not in self.commands and args[0] not in PASSED_ON):
+        if not args or (args[0] not in COMMANDS and args[0] not in PASSED_ON):
             if args:
-                _refuse_mistyped(args[0], self.list_commands(ctx))
+                _refuse_mistyped(args[0])
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
 
-def _refuse_mistyped(word: str, commands: list[str]) -> None:
+def _refuse_mistyped(word: str) -> None:
     """A bare word that is neither a file nor a workload and nearly a command was meant to be one."""
     from difflib import get_close_matches
     from pathlib import Path
@@ -51,8 +68,8 @@ def _refuse_mistyped(word: str, commands: list[str]) -> None:
 
     if word.startswith("-") or {*"./\\"} & {*word} or word in bundled() or Path(word).exists():
         return
-    close = get_close_matches(word, [*commands, *bundled()], n=1)
-    if close and close[0] in commands:
+    close = get_close_matches(word, [*COMMANDS, *bundled()], n=1)
+    if close and close[0] in COMMANDS:
         raise ConfigError(f"{word}: no command, workload or file.", hint=f"did you mean kvtui {close[0]}?")
 
 
@@ -69,32 +86,3 @@ def app() -> None:
     kvtui TRACE                      your own trace (Azure, BurstGPT, Mooncake, CSV, JSON Lines, ...)
     kvtui TRACE --headless           the comparison as a table; add --json for data
     """
-
-
-for command in (
-    run,
-    tour,
-    demo,
-    replay,
-    browse,
-    attach,
-    record,
-    check,
-    capacity,
-    sweep,
-    trace,
-    workloads,
-    models,
-    gpus,
-    advise,
-    block_sizes,
-    hits,
-    reproduce,
-    steptime,
-    decisions,
-    explain,
-    doctor,
-):
-    app.add_command(command)
-for command in (convert, anonymise, synth):
-    trace.add_command(command)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kvtui.cli.commands import trace
 from kvtui.cli.output import opened
 from kvtui.cli.traceoptions import trace_options
 
@@ -17,7 +18,7 @@ FORMATS = ("kvtui", "mooncake", "vllm", "azure", "burstgpt")
 _SUFFIXES = {".csv": "azure", ".jsonl": "mooncake"}
 
 
-@click.command(short_help="Write a trace in another format.")
+@trace.command(short_help="Write a trace in another format.")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @click.option(
@@ -36,7 +37,7 @@ def convert(source: str, target: str, to: str | None, **options: Any) -> None:
     _write(_read(source, options), target, to=to)
 
 
-@click.command(short_help="Write a trace without its texts and ids.")
+@trace.command(short_help="Write a trace without its texts and ids.")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @click.option("--to", type=click.Choice(FORMATS), default="kvtui", show_default=True, help="Format to write.")
@@ -55,7 +56,7 @@ def anonymise(source: str, target: str, to: str, **options: Any) -> None:
     _write(anonymous(_read(source, options)), target, to=to)
 
 
-@click.command(short_help="Make a trace from statistics.")
+@trace.command(short_help="Make a trace from statistics.")
 @click.argument("target", metavar="OUT")
 @click.option(
     "--requests", type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="How many."

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import click
 
 from kvtui.cli.app import app
+from kvtui.cli.run import run
 from kvtui.hardware.catalogue import gpus, models
 from tests.cli.sandbox import FILES, OUTPUTS
 
@@ -143,7 +144,7 @@ def command_line(draw: random.Random) -> list[str]:
     """One of them: a command, its arguments and up to eight options, most of them as they are meant."""
     path, command = draw.choice(list(_leaves(app, [])))
     if draw.random() < 0.4:
-        path, command = ["run"], app.commands["run"]
+        path, command = ["run"], run
     sane = draw.random() < 0.8  # else anything goes
     options = [param for param in command.params if isinstance(param, click.Option)]
     words = [word for param in command.params for word in _argument(draw, param, sane=sane)]
@@ -159,7 +160,10 @@ def _leaves(command: click.Command, path: list[str]) -> Iterator[tuple[list[str]
     if not isinstance(command, click.Group):
         yield path, command
         return
-    for name, child in command.commands.items():
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        child = command.get_command(context, name)
+        assert child is not None
         yield from _leaves(child, [*path, name])
 
 
