@@ -22,6 +22,7 @@ from kvtui.frames.frame import Counters, LaneInfo, Percentiles
 from kvtui.frames.slo import NO_LIMITS
 from kvtui.hardware import money
 from kvtui.memory.grouped import GroupedMemoryManager
+from kvtui.percentile import percentile
 from kvtui.serving.explicit import ExplicitScheduler
 from kvtui.serving.request import Request
 from kvtui.serving.rules import Rules
@@ -230,7 +231,7 @@ def _fits(experiment: Experiment, lane: Lane) -> dict[str, int]:
     lengths = {
         "max_len": limit,
         "mean": round(float(totals.mean())),
-        "p99": round(float(np.percentile(totals, 99))),
+        "p99": round(percentile(totals, 99)[0]),
     }
     share = float(workload.prompt.sum()) / max(float(totals.sum()), 1.0)
     fits = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from kvtui.errors import ConfigError
-from kvtui.groups.scheduler import PREEMPT
+from kvtui.groups import PREEMPT
 from kvtui.hardware.catalogue import nearest
 from kvtui.hardware.kvtypes import KV_TYPES
 from kvtui.memory.contiguous import PLACEMENT, RESERVE

@@ -6,14 +6,9 @@ from dataclasses import dataclass, replace
 
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError
-from kvtui.groups.engine import GroupEngine
 from kvtui.groups.fanout import fanned_out
-from kvtui.groups.link import Link
-from kvtui.groups.pinning import common_keys
-from kvtui.groups.static import StaticScheduler
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.memory.contiguous import ContiguousMemoryManager
-from kvtui.memory.forks import ForkingMemoryManager
 from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.groups import ONE_FULL_LAYER
 from kvtui.memory.paged import PagedMemoryManager
@@ -83,6 +78,11 @@ def plain(rules: Rules, *, tokens: int, seqs: int, watermark: float = 0.0) -> Ru
 
 
 def _paper(spec: LaneSpec, site: Site) -> tuple[Engine, Manager]:
+    from kvtui.groups.engine import GroupEngine  # few lanes are of these systems
+    from kvtui.groups.link import Link
+    from kvtui.groups.pinning import common_keys
+    from kvtui.memory.forks import ForkingMemoryManager
+
     keys = common_keys(site.workload, spec.block_size) if spec.pinned else frozenset()
     block_bytes = spec.block_size * site.slot_bytes
     memory = ForkingMemoryManager(
@@ -127,6 +127,8 @@ def _contiguous(spec: LaneSpec, site: Site, rules: Rules) -> tuple[Engine, Manag
 
 
 def _static(spec: LaneSpec, site: Site) -> tuple[Engine, Manager]:
+    from kvtui.groups.static import StaticScheduler
+
     seqs = min(spec.batch or site.rules.max_num_seqs, site.rules.max_num_seqs)
     rules = plain(site.rules, tokens=seqs * site.rules.max_model_len, seqs=seqs)
     memory = ContiguousMemoryManager(site.slots, rules.max_model_len, spec.block_size, beside=site.states)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kvtui.frames.frame import Percentiles, Split
+from kvtui.percentile import percentile
 from kvtui.units import PS_PER_S
 
 SHARE_DIGITS = 3  # decimals of a share in per cent
@@ -45,5 +46,5 @@ def percentiles(durations: array[int] | array[float]) -> Percentiles:
     if not durations:
         return Percentiles(None, None, None, None, 0)
     values = np.frombuffer(durations, np.int64 if durations.typecode == "q" else np.float64)
-    p50, p90, p99 = np.percentile(values, (50, 90, 99)) / PS_PER_S
-    return Percentiles(float(np.mean(values)) / PS_PER_S, float(p50), float(p90), float(p99), len(values))
+    p50, p90, p99 = (at / PS_PER_S for at in percentile(values, 50, 90, 99))
+    return Percentiles(float(np.mean(values)) / PS_PER_S, p50, p90, p99, len(values))

@@ -18,8 +18,6 @@ from kvtui.serving.request import Phase, Request
 from kvtui.serving.rules import Rules
 from kvtui.serving.scheduler import Scheduler
 
-PREEMPT = ("auto", "recompute", "swap")
-
 
 class Group:
     """One request that runs, or did and will: all its sequences are of the same length."""

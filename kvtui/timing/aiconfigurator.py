@@ -20,7 +20,6 @@ from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import ModelSpec
 from kvtui.hardware.names import same_model, served_as
 
-NAME = "aiconfigurator"
 PACKAGE = "aiconfigurator_core"
 _CONFIG = "_config.json"
 SYSTEMS = {

@@ -8,11 +8,12 @@ from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.hardware.kvtypes import element_bytes
 from kvtui.serving.cost import CostModel
-from kvtui.timing import aiconfigurator, coefficients
+from kvtui.timing import coefficients
 from kvtui.timing.coefficients import EngineProfile
 from kvtui.timing.drafting import DraftingCost
 from kvtui.timing.roofline import RooflineCost
 
+TABLES = "aiconfigurator"  # the name of step times out of NVIDIA's tables
 _INSIDE = 1e-6  # us: host times that a step has once, whoever computes in it
 
 
@@ -34,9 +35,11 @@ def step_cost(
 ) -> CostModel:
     """Steps of a model on `tp` GPUs with K and V stored as `kv_dtype`, with so many passes of a drafter.
 
-    `engine` is `aiconfigurator.NAME`, or what `coefficients.engine` reads. Raises ConfigError.
+    `engine` is `TABLES`, or what `coefficients.engine` reads. Raises ConfigError.
     """
-    if engine == aiconfigurator.NAME:
+    if engine == TABLES:
+        from kvtui.timing import aiconfigurator
+
         if drafter is not None:
             raise ConfigError("aiconfigurator has no times of a drafter", hint="leave --spec-model out")
         return aiconfigurator.table(aiconfigurator.known_as(model), gpu.id, tp, kv_dtype)

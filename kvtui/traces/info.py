@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtui.percentile import percentile
 from kvtui.traces.leftout import rows, told
 from kvtui.traces.workload import Ints, LeftOut, Workload
 
@@ -61,8 +62,8 @@ def _burstiness(arrival_ns: Ints) -> float | None:
 def _spread(tokens: Ints) -> dict[str, float | None]:
     if not len(tokens):
         return dict.fromkeys(("mean", "p50", "p99"))
-    p50, p99 = np.percentile(tokens, (50, 99))
-    return {"mean": float(tokens.mean()), "p50": float(p50), "p99": float(p99)}
+    p50, p99 = percentile(tokens, 50, 99)
+    return {"mean": float(tokens.mean()), "p50": p50, "p99": p99}
 
 
 def render(figures: dict[str, Any]) -> str:

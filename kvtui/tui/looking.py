@@ -57,6 +57,7 @@ class Looking(Inspecting, Zooming, Scrubbing, LaneKeys, inherit_bindings=False):
         self._text_due = self._time_due = 0.0
         self._shown: Scene | None = None
         self._placed = self.stage.lanes  # for which there are places
+        self._room: tuple[int, int] | None = None  # in which they are
         self._flow, self._rest = Flow(), Rest()
         self._whole = True  # whether the grids show all of that scene
 
@@ -73,7 +74,8 @@ class Looking(Inspecting, Zooming, Scrubbing, LaneKeys, inherit_bindings=False):
         self.play()
 
     def on_resize(self, event: Resize) -> None:
-        self._arrange()
+        if self.app.size != self._room:  # several of these come at the start
+            self._arrange()
 
     def on_screen_resume(self) -> None:
         self.stage.hold(False)
@@ -91,7 +93,7 @@ class Looking(Inspecting, Zooming, Scrubbing, LaneKeys, inherit_bindings=False):
         self.run_worker(run, name="player", exclusive=True, exit_on_error=False)
 
     def _arrange(self) -> None:
-        width, height = self.app.size
+        self._room = width, height = self.app.size
         lanes = self.stage.lanes
         known = any(map(tells, lanes))
         plan = plan_for(width, height, lanes=len(lanes), device=self.stage.measured, requests=known)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from kvtui.groups import PREEMPT
 from kvtui.groups.engine import GroupEngine
 from kvtui.groups.link import Link
-from kvtui.groups.scheduler import PREEMPT
 from kvtui.memory.forks import ForkingMemoryManager
 from kvtui.serving.intake import BlockKeys
 from kvtui.serving.rules import Rules

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import gpu, model
 from kvtui.timing import aiconfigurator
-from kvtui.timing.aiconfigurator import NAME, TableCost, table
-from kvtui.timing.stepcost import step_cost
+from kvtui.timing.aiconfigurator import TableCost, table
+from kvtui.timing.stepcost import TABLES, step_cost
 
 MS = 10**9
 
@@ -78,7 +78,7 @@ def test_a_leap_is_the_sum_of_its_steps(decodes: int, context: int, steps: int) 
 
 def test_it_is_asked_once_under_its_own_names(package: list[tuple[Any, ...]]) -> None:
     llama, card = model("llama-3.1-8b"), gpu("h100-sxm")
-    costs = [step_cost(llama, card, "fp8", tp=2, engine=NAME) for _ in range(2)]
+    costs = [step_cost(llama, card, "fp8", tp=2, engine=TABLES) for _ in range(2)]
     assert costs == [COST, COST]
     how = {"tp_size": 2, "kvcache_quant_mode": "fp8"}
     assert package == [("meta-llama/Meta-Llama-3.1-8B", "h100_sxm", "vllm", how)]
@@ -87,20 +87,20 @@ def test_it_is_asked_once_under_its_own_names(package: list[tuple[Any, ...]]) ->
 def test_what_it_does_not_know_is_refused(package: list[tuple[Any, ...]]) -> None:
     llama, card = model("llama-3.1-8b"), gpu("h100-sxm")
     with pytest.raises(ConfigError, match=r"no times of .*Qwen3-8B on 1 x h100-sxm: no such model$"):
-        step_cost(model("qwen3-8b"), card, "auto", tp=1, engine=NAME)
+        step_cost(model("qwen3-8b"), card, "auto", tp=1, engine=TABLES)
     with pytest.raises(ConfigError, match="no times of a10g"):
-        step_cost(llama, gpu("a10g"), "auto", tp=1, engine=NAME)
+        step_cost(llama, gpu("a10g"), "auto", tp=1, engine=TABLES)
     with pytest.raises(ConfigError, match="KV of type int8"):
-        step_cost(llama, card, "int8_per_token_head", tp=1, engine=NAME)
+        step_cost(llama, card, "int8_per_token_head", tp=1, engine=TABLES)
     with pytest.raises(ConfigError, match="no times of a drafter"):
-        step_cost(llama, card, "auto", tp=1, engine=NAME, drafter=llama, passes=1)
+        step_cost(llama, card, "auto", tp=1, engine=TABLES, drafter=llama, passes=1)
 
 
 def test_without_the_package_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aiconfigurator, "find_spec", lambda name: None)
     table.cache_clear()
     with pytest.raises(ConfigError, match="which is not installed"):
-        step_cost(model("llama-3.1-8b"), gpu("h100-sxm"), "auto", tp=1, engine=NAME)
+        step_cost(model("llama-3.1-8b"), gpu("h100-sxm"), "auto", tp=1, engine=TABLES)
 
 
 @pytest.mark.aiconfigurator
