@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from rich.segment import Segment
 from textual.strip import Strip
@@ -10,7 +11,7 @@ from textual.strip import Strip
 from kvtui.tui.inks import style_of
 from kvtui.tui.outlet import Stretch
 from kvtui.tui.painted import Painted
-from kvtui.tui.view.canvas import Line, line_width
+from kvtui.tui.view.canvas import Line, char_width, line_width, text_width
 from kvtui.tui.view.glyphs import in_ascii
 from kvtui.tui.view.ink import Ink
 from kvtui.tui.view.palette import Look
@@ -52,13 +53,25 @@ def _differences(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Stre
 
 
 def _difference(before: Line, after: Line, y: int) -> Stretch:
-    """The stretch of row `y` outside of which two lines are equal; lines with wide characters count whole."""
-    old, new = _spread(before), _spread(after)
-    if len(old) != len(new) or len(new) != line_width(after) or len(old) != line_width(before):
-        return Stretch(y, 0, max(line_width(before), line_width(after)))
-    changed = [at for at, (was, becomes) in enumerate(zip(old, new, strict=True)) if was != becomes]
-    return Stretch(y, changed[0], changed[-1] + 1) if changed else Stretch(y, 0, 1)
+    """The stretch of row `y` outside of which two lines are equal."""
+    widths = line_width(before), line_width(after)
+    start = _alike(before, after, ends=False)
+    if widths[0] != widths[1]:
+        return Stretch(y, start, max(widths))
+    return Stretch(y, start, max(start + 1, widths[0] - _alike(before, after, ends=True)))
 
 
-def _spread(line: Line) -> list[tuple[str, Ink]]:
-    return [(char, ink) for text, ink in line for char in text]
+def _alike(before: Line, after: Line, *, ends: bool) -> int:
+    """Cells for which the beginnings or the ends of two lines are equal."""
+    way = -1 if ends else 1
+    width = 0
+    for (old, was), (new, becomes) in zip(before[::way], after[::way], strict=False):
+        if was != becomes:
+            break
+        if old != new:
+            pairs = zip(old[::way], new[::way], strict=False)
+            return width + sum(
+                char_width(char) for char, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)
+            )
+        width += text_width(new)
+    return width

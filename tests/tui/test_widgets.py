@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
 from kvtui.tui.grid import BlockGrid, spans
-from kvtui.tui.rows import Rows
+from kvtui.tui.rows import Rows, _difference
+from kvtui.tui.view.canvas import Line, char_width, line_width
 from kvtui.tui.view.cells import Kind, code
-from kvtui.tui.view.ink import BOLD, T2
+from kvtui.tui.view.ink import BOLD, T2, Ink
 from kvtui.tui.view.palette import PALETTES, Look
 
 
@@ -70,6 +73,28 @@ async def test_rows_ask_only_for_cells_that_changed() -> None:
         rows.show([(("連続", T2),)])
         assert asked[0] == Region(0, 0, 11, 1), "wide characters: the whole row"
         assert rows.render_lines(WHOLE)[0].text == "連続".ljust(18)
+
+
+LINES = st.lists(st.tuples(st.text("ab 連続·", min_size=1), st.sampled_from([T2, BOLD])), max_size=4).map(
+    tuple
+)
+
+
+def cells(line: Line, width: int) -> list[tuple[str, Ink]]:
+    """What stands in each cell; the second of a wide character is empty."""
+    spread = [(part, ink) for text, ink in line for char in text for part in [char, ""][: char_width(char)]]
+    return [*spread, *[(" ", T2)] * (width - len(spread))]
+
+
+@given(LINES, LINES)
+def test_a_row_is_as_before_outside_of_what_is_sent(before: Line, after: Line) -> None:
+    width = max(line_width(before), line_width(after))
+    if before != after:
+        y, start, end = _difference(before, after, 3)
+        was, becomes = cells(before, width), cells(after, width)
+        assert was[:start] + was[end:] == becomes[:start] + becomes[end:]
+        assert y == 3
+        assert 0 <= start < end
 
 
 async def test_a_grid_asks_only_for_cells_that_changed() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
 from kvtui.tui.view.ink import T2, Ink
 
 Line: TypeAlias = tuple[tuple[str, Ink], ...]
+_TEXTS = 4096  # of which the width is remembered: the same ones come again and again
 _CLOSING = "、。，．）」！？：ーッャュョァィゥェォっゃゅょ々"  # never at the start of a line
 
 
@@ -36,7 +37,12 @@ def char_width(char: str) -> int:
 
 def text_width(text: str) -> int:
     """Cells that a text takes in a terminal."""
-    return len(text) if text.isascii() else sum(map(char_width, text))
+    return len(text) if text.isascii() else _width(text)
+
+
+@lru_cache(_TEXTS)
+def _width(text: str) -> int:
+    return sum(map(char_width, text))
 
 
 def cut(text: str, width: int) -> str:
