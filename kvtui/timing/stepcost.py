@@ -19,8 +19,8 @@ _INSIDE = 1e-6  # us: host times that a step has once, whoever computes in it
 
 def engine_known(name: str) -> None:
     """Raises ConfigError where `step_cost` would have no such engine."""
-    if name != aiconfigurator.NAME:
-        coefficients.engine(name, beside=(aiconfigurator.NAME,))
+    if name != TABLES:
+        coefficients.engine(name, beside=(TABLES,))
 
 
 def step_cost(
@@ -43,7 +43,7 @@ def step_cost(
         if drafter is not None:
             raise ConfigError("aiconfigurator has no times of a drafter", hint="leave --spec-model out")
         return aiconfigurator.table(aiconfigurator.known_as(model), gpu.id, tp, kv_dtype)
-    profile = coefficients.engine(engine, beside=(aiconfigurator.NAME,))
+    profile = coefficients.engine(engine, beside=(TABLES,))
 
     def cost(model: ModelSpec, engine: EngineProfile) -> RooflineCost:
         each = element_bytes(model, kv_dtype, tp=tp)
