@@ -53,11 +53,11 @@ def steptime(
 
 def _with_profile(engine: str | None) -> None:
     from kvtui.errors import ConfigError
-    from kvtui.timing.aiconfigurator import NAME
+    from kvtui.timing.stepcost import TABLES
 
-    if engine == NAME:
+    if engine == TABLES:
         raise ConfigError(
-            f"{NAME} has tables of its own and no profile to compare rows with, or to fit to them",
+            f"{TABLES} has tables of its own and no profile to compare rows with, or to fit to them",
             hint="leave --engine out: each row is predicted with the profile of its engine",
         )
 

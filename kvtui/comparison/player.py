@@ -253,6 +253,8 @@ class Player:
     def _restore(self, lane: int, now_ps: int) -> None:
         self._steps[lane] += 1
         try:
+            if self.failures[lane] is None:
+                self.histories[lane].note(self.lanes[lane])  # the way back to here may be long
             self.lanes[lane] = self.histories[lane].at_time(now_ps)
             self.failures[lane] = None
         except Exception as error:  # it fails again where it failed

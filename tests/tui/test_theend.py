@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kvtui.comparison.checkpoints import EVERY
 from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.lane import Lane
 from kvtui.recording import Recording
 from tests.recording.films import filmed
 from tests.tui.stagecraft import run_out, small, stand_at, still
@@ -35,3 +37,17 @@ async def test_of_a_run_that_goes_on_the_end_is_where_it_has_been() -> None:
         await pilot.pause(0.1)
         assert app.stage.player.clock.now_ps == reached
         assert [frame.step for frame in app.stage.scene().frames] == steps
+
+
+async def test_back_to_the_end_after_a_jump_little_is_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = still(small(requests=600))
+    async with app.run_test(size=(120, 36)) as pilot:
+        run_out(app)
+        shown = [text(app, f"lane-{lane}-0") for lane in range(2)]
+        await pilot.press("home")
+        ran = []
+        step = Lane.step
+        monkeypatch.setattr(Lane, "step", lambda lane, *limit: ran.append(lane) or step(lane, *limit))
+        await pilot.press("end")
+        assert len(ran) < 2 * EVERY < sum(lane.step_count for lane in app.stage.player.lanes) / 2
+        assert [text(app, f"lane-{lane}-0") for lane in range(2)] == shown
