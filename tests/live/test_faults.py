@@ -114,3 +114,39 @@ async def test_a_request_before_nonsense_is_answered_first(tmp_path: Path) -> No
         writer.write(b"GET /a HTTP/1.1\r\n\r\nnonsense\r\n\r\n")
         assert await answer(reader) == b"/base/a "
         assert (await asyncio.wait_for(reader.read(), 10)).startswith(b"HTTP/1.1 400 Bad Request\r\n")
+
+
+ASKED = b"POST /v1/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(READABLE), READABLE)
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+async def test_a_client_that_sends_no_more_is_answered_if_the_server_answers(
+    tmp_path: Path, goes_on: bool
+) -> None:
+    """Who ends at that, as uvicorn does, ends the request here too."""
+
+    async def server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(READABLE)
+        assert await reader.read() == b""
+        if goes_on:
+            writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{"choices":[]}')
+        writer.close()
+
+    async with scripted(server, tmp_path) as (reader, writer, proxy):
+        writer.write(ASKED)
+        writer.write_eof()
+        got = await asyncio.wait_for(reader.read(), 10)
+        assert (b'{"choices":[]}' if goes_on else b"the server hung up") in got
+        until = asyncio.get_running_loop().time() + 10
+        while proxy.clients and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(0.01)
+        assert not proxy.clients
+    assert [row["status"] for row in rows(tmp_path / "t.jsonl")] == [200 if goes_on else 502]
+
+
+async def test_of_several_requests_all_are_answered_though_no_more_come(tmp_path: Path) -> None:
+    async with scripted(echo, tmp_path) as (reader, writer, _):
+        writer.write(b"GET /a HTTP/1.1\r\n\r\nGET /close HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n")
+        writer.write_eof()
+        assert [await answer(reader) for _ in range(3)] == [b"/base/a ", b"/base/close ", b"/base/b "]
+        assert await asyncio.wait_for(reader.read(), 10) == b""

@@ -59,8 +59,8 @@ class Server(asyncio.BufferedProtocol):
 class Client(asyncio.BufferedProtocol):
     """Requests of a client, one after the other as they came, each with its answer.
 
-    A client that sends no more is gone: whether it still reads cannot be told from here, and a server (vLLM's
-    uvicorn too) ends its request at that.
+    A client that sends no more may be gone or still read. The server is told that nothing more comes, and
+    does what it does without us: vLLM's uvicorn ends the request at that, others go on.
     """
 
     def __init__(self, passage: Passage) -> None:
@@ -71,6 +71,7 @@ class Client(asyncio.BufferedProtocol):
         self._server: Server | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._slow = False  # whether the client does not take what it gets
+        self._ended = False  # whether the client sends no more
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's are, and are not derived from it
@@ -107,6 +108,20 @@ class Client(asyncio.BufferedProtocol):
         head = request_head(request, sum(map(len, body)), host=upstream.host, base=upstream.base)
         self._server.transport.writelines([head, *body])
         self._answer = Answer(request, note)
+        self._pass_on_end()
+
+    def eof_received(self) -> bool:
+        """Whether the connection stays open."""
+        secret = self._passage.upstream.secret  # TLS has no such end
+        self._ended = bool(self._waiting) and not secret
+        self._pass_on_end()
+        return self._ended
+
+    def _pass_on_end(self) -> None:
+        if self._ended and self._answer is not None and len(self._waiting) == 1:
+            assert self._server is not None
+            assert self._server.transport is not None
+            self._server.transport.write_eof()
 
     def _listen(self) -> None:
         """To what comes next, when everything was answered."""
@@ -142,7 +157,7 @@ class Client(asyncio.BufferedProtocol):
             note.over()
         if answer.last:
             self._hang_up()
-        if not request.stays:
+        if not request.stays or (self._ended and not self._waiting):
             self._transport.close()
         self._go_on()
 

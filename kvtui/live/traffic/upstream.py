@@ -19,9 +19,9 @@ class Upstream:
         parts = urlsplit(url)
         assert parts.hostname is not None
         self._name = parts.hostname
-        secret = parts.scheme == "https"
-        self._port = parts.port or (443 if secret else 80)
-        self._tls = ssl.create_default_context() if secret else None
+        self.secret = parts.scheme == "https"
+        self._port = parts.port or (443 if self.secret else 80)
+        self._tls = ssl.create_default_context() if self.secret else None
         self._address, self._until = self._name, 0.0
         self.host = parts.netloc.encode()
         self.base = parts.path.rstrip("/").encode()
