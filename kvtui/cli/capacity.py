@@ -124,6 +124,7 @@ def render(report: dict[str, Any]) -> str:
     lines += [
         f"  {'KV pool of each GPU':<23}{pool['bytes'] / GIB:>9.2f} GiB{bound}, {pool['label']}",
         *(f"  left out: {text}" for text in pool["left_out"]),
+        *_off(pool["error"]),
         "",
         f"  {kv['bytes_per_token']:,} bytes a token{each} ({kv['dtype']}), {kv['block_size']} tokens a block",
         *_states(kv, each),
@@ -142,6 +143,15 @@ def _states(kv: dict[str, Any], each: str) -> list[str]:
     if not kv["state_bytes_per_request"]:
         return []
     return [f"  {kv['state_bytes_per_request']:,} bytes of states a request{each}, in blocks of their own"]
+
+
+def _off(error: dict[str, Any] | None) -> list[str]:
+    """How far off pools like this one were."""
+    if error is None:
+        return []
+    servers = f"{error['servers']} server{'s' if error['servers'] > 1 else ''}"
+    where = "with this GPU" if error["this_gpu"] else "with other GPUs"
+    return [f"  on {servers} {where} such estimates were off by {error['most_pct']:.1f} % at most"]
 
 
 def _by_log(pool: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from kvtui.errors import ConfigError
 
-_DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[1] / "data"
 _Spec = TypeVar("_Spec", "ModelSpec", "GpuSpec")
 
 WEIGHT_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "fp4": 4, "int4": 4}
@@ -243,7 +243,7 @@ def _rows(name: str) -> list[dict[str, Any]]:
 
 
 def _file(name: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((_DATA / f"{name}.json").read_text("utf-8"))
+    data: dict[str, Any] = json.loads((DATA / f"{name}.json").read_text("utf-8"))
     return data
 
 

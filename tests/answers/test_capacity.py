@@ -175,6 +175,22 @@ def test_a_mixture_is_an_upper_bound_and_too_large_is_refused() -> None:
         capacity(Question(model("llama-3.1-70b"), H100))
 
 
+def test_a_card_of_24_gib_is_within_five_per_cent_or_an_upper_bound() -> None:
+    """A8, the card itself: LLMServingSim's RTX 4090 with vLLM 0.19.0, 2,588 blocks at 0.9."""
+    card = replace(gpu("rtx4090"), memory_bytes=25_250_627_584)
+    for release in ("0.16", "0.20"):
+        pool = capacity(Question(LLAMA, card, utilization=0.9, vllm=release))["pool"]
+        assert 2588 * 0.93 < pool["num_gpu_blocks"] < 2588 * 1.08
+        assert pool["upper_bound"]
+        assert any("start-up" in text for text in pool["left_out"])
+        assert pool["error"] == {"servers": 1, "this_gpu": True, "most_pct": 7.4, "too_large": True}
+    text = kvtui("capacity", "--gpu", "rtx4090").stdout
+    assert "at most (upper bound), derived" in text
+    assert "on 1 server with this GPU such estimates were off by 7.4 % at most" in text
+    text = kvtui("capacity", "--gpu", "l4").stdout
+    assert "on 5 servers with other GPUs such estimates were off by 7.4 % at most" in text
+
+
 def test_prices_are_the_users() -> None:
     assert rate(H100, 2.5) == Rate(2.5, "given")
     example = rate(H100)
