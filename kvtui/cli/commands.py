@@ -84,41 +84,6 @@ def workloads(as_json: bool) -> None:
     say(CEILING)
 
 
-@click.command()
-def models() -> None:
-    """List the models of the catalogue.
-
-    \b
-    kvtui models
-    """
-    from kvtui.hardware.catalogue import models as known
-    from kvtui.hardware.catalogue import origins
-
-    click.echo(f"{'id':<24}{'parameters':>12}{'KV a token':>14}{'longest':>12}  figures from")
-    for m in known():
-        kib = f"{m.kv_bytes_per_token() / 1024:,.1f} KiB"
-        click.echo(f"{m.id:<24}{m.params_total / 1e9:>10,.1f} B{kib:>14}{m.max_positions:>12,}  {m.verified}")
-    click.echo("\n" + "\n".join(f"{word}: {what}" for word, what in origins("models").items()))
-
-
-@click.command()
-def gpus() -> None:
-    """List the GPUs of the catalogue.
-
-    \b
-    kvtui gpus
-    """
-    from kvtui.hardware.catalogue import gpus as known
-    from kvtui.hardware.catalogue import origins
-
-    click.echo(f"{'id':<16}{'name':<28}{'memory':>10}{'bandwidth':>14}{'16-bit':>14}  figures from")
-    for g in known():
-        memory, speed = f"{g.memory_bytes / 2**30:.1f} GiB", f"{g.bandwidth / 1e9:,.0f} GB/s"
-        flops = f"{g.bf16_flops / 1e12:,.0f} TFLOP/s"
-        click.echo(f"{g.id:<16}{g.name:<28}{memory:>10}{speed:>14}{flops:>14}  {g.verified}")
-    click.echo("\n" + "\n".join(f"{word}: {what}" for word, what in origins("gpus").items()))
-
-
 @click.command(short_help="The decisions for a recorded case, as JSON Lines.")
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("trace_file", metavar="TRACE", type=click.Path(path_type=Path))

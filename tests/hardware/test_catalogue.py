@@ -75,6 +75,8 @@ def test_an_unknown_id_names_the_nearest() -> None:
 def test_every_row_names_its_source() -> None:
     for row in (*models(), *gpus()):
         assert row.source
+        assert "index id" not in row.source, "only what others can look up"
+        assert row.source.count("from memory") == row.source.count("from memory, late 2025")
     assert {row.verified for row in models()} <= {"config", "text", "unverified"}
     assert {row.verified for row in gpus()} <= {"spec", "partly", "unverified"}
 
