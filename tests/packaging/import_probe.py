@@ -1,8 +1,9 @@
-"""Import modules one by one, each in a process that has loaded none of them, and tell what they reach for.
+"""Import modules and tell what they reach for.
 
 Reads rings of modules as JSON from standard input, [{preload: [package], watch: [package], modules: [name]}],
-and writes {module: [finding, ...]} for the modules with findings. Each module gets a fork of one interpreter:
-as clean as a new one, but at once. What a ring preloads, slow and allowed, stays loaded for the next ring.
+and writes {module: [finding, ...]} for the modules with findings. A ring is imported in a fork of one
+interpreter; where that finds something, each of its modules is, in a fork that has loaded none of the others.
+What a ring preloads, slow and allowed, stays loaded for the next ring.
 Attempts count, found or not: an import guarded by try/except shows even where the package is missing.
 """
 
@@ -27,22 +28,23 @@ class Watch:
         self.seen |= {name.partition(".")[0]} & self.packages
 
 
-def findings(module: str, packages: Sequence[str]) -> list[str]:
+def findings(modules: Sequence[str], packages: Sequence[str]) -> list[str]:
     watch = Watch(packages)
     sys.meta_path.insert(0, watch)
     failed = []
     try:
-        importlib.import_module(module)
+        for module in modules:
+            importlib.import_module(module)
     except BaseException:
         failed = [traceback.format_exc().strip().splitlines()[-1]]
     return sorted(watch.seen) + failed
 
 
-def in_fork(module: str, packages: Sequence[str]) -> list[str]:
+def in_fork(modules: Sequence[str], packages: Sequence[str]) -> list[str]:
     reader, writer = os.pipe()
     if not os.fork():
         with os.fdopen(writer, "w") as out:
-            json.dump(findings(module, packages), out)
+            json.dump(findings(modules, packages), out)
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as answer:
@@ -55,8 +57,9 @@ def probe(rings: Sequence[dict[str, list[str]]]) -> Iterator[tuple[str, list[str
     for ring in rings:
         for package in ring["preload"]:
             importlib.import_module(package)
-        for module in ring["modules"]:
-            yield module, in_fork(module, ring["watch"])
+        if in_fork(ring["modules"], ring["watch"]):
+            for module in ring["modules"]:
+                yield module, in_fork([module], ring["watch"])
 
 
 if __name__ == "__main__":
