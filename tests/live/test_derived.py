@@ -242,6 +242,19 @@ def test_who_is_preempted_comes_back_as_the_same() -> None:
     assert other["ids"] == [[33, 2]]
 
 
+def test_a_turn_that_stores_one_block_more_than_was_evicted_is_another() -> None:
+    """Decodes take a second a block: who is evicted after three had ended."""
+    told = batches(
+        LARGE,
+        (1, [stored(1, 2)]),
+        (2, [stored(3, on=2)]),
+        (3, [stored(4, on=3)]),
+        (6, [Removed((4,)), Removed((3,)), Removed((2,)), Removed((1,))]),
+        (7, [stored(1, 2, 3, 4, 5)]),
+    )
+    assert [row["prompt_bounds"] for row in rows(told)[1:]] == [[32, 47], [80, 95]]
+
+
 def test_the_same_prompt_long_after_is_another() -> None:
     away = [Removed((2,)), Removed((1,))]
     told = batches((1, [stored(1, 2)]), (2, away), (100, [stored(1, 2)]))

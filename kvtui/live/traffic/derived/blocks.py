@@ -13,13 +13,14 @@ MOST: Final = 500_000  # contents that are remembered, those too that are cached
 class Block:
     """One content. `number` stands for everything up to its end, in order of first sight."""
 
-    __slots__ = ("copies", "depth", "number", "parent")
+    __slots__ = ("copies", "depth", "gone_s", "number", "parent")
 
     def __init__(self, number: int, parent: Block | None, depth: int | None) -> None:
         self.number = number
         self.parent = parent
         self.depth = depth  # blocks up to its end; None: nobody saw where its chain begins
         self.copies = 0  # that are cached
+        self.gone_s = 0.0  # when the last one was evicted
 
     def numbers(self) -> list[int]:
         """Of the whole chain, from its start."""
@@ -59,12 +60,13 @@ class Blocks:
             parent = block
         return stored
 
-    def remove(self, hashes: Iterable[Hash]) -> None:
+    def remove(self, hashes: Iterable[Hash], time_s: float) -> None:
         """One copy of each is gone."""
         for key in hashes:
             block = self._known.get(key)
             if block is not None and block.copies:
                 block.copies -= 1
+                block.gone_s = time_s
 
     def clear(self) -> None:
         """Nothing is cached any more."""

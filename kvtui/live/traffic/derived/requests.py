@@ -19,6 +19,7 @@ SLOWEST_S: Final = 2.0  # a token
 PATIENCE: Final = 25.0  # times what a block takes: who stores none for longer is taken to have ended
 STEP_S: Final = 2.0  # and more is no step
 FULL: Final = 0.25  # of the most blocks of one batch: from there on its step may have had no room for more
+AT_WORK: Final = 1.5  # times that: who is decoded has stored the next block by then
 SMOOTHED: Final = 16  # blocks over which the pace is taken
 
 
@@ -66,7 +67,7 @@ class Derivation:
                 self.blocks.clear()
             elif isinstance(change, Removed):
                 if change.group == self._group:
-                    self.blocks.remove(change.hashes)
+                    self.blocks.remove(change.hashes, batch.time_s)
             elif change.hashes and self._followed(change):
                 self._store(change, batch.time_s, number)
         self._fullest = max(self._fullest, new)
@@ -151,10 +152,12 @@ class Derivation:
         request.decoded += 1
 
     def _resumed(self, blocks: Sequence[Block], gone: set[Block], *, besides: Derived) -> Derived | None:
-        """Who had all that is stored here, evicted since, is the one who stores it again."""
+        """Who had all that is stored here, evicted since, is the one who stores it again. It may have one
+        block more if it was at work when it lost them: before its next one was due."""
         for block in reversed(blocks[-2:]):
             for other in self._at.get(block, ()) if block in gone else ():
-                if other is not besides:
+                at_work = self._pace_s is None or block.gone_s - other.last_s < AT_WORK * self._pace_s
+                if other is not besides and (block is blocks[-1] or at_work):
                     self._drop(besides)
                     return other
         return None
