@@ -76,9 +76,9 @@ class AheadRounds(PlainRounds):
             return False
         self._within = True
         scheduler._chunking = chunking
-        fresh = [a for a in answers if a.request.cached == a.request.computed]
-        self._last = [(a.request, a.request.computed - a.tokens, a.tokens) for a in fresh]
-        self._fresh = [a.request for a in fresh if a.generates]
+        parts = [a for a in answers if a.request.cached == a.request.computed]
+        self._last = [(a.request, a.request.computed - a.tokens, a.tokens) for a in parts]
+        self._fresh = [a.request for a in parts if a.generates]
         for request in scheduler.running.values():
             if request not in chunking:
                 self._decode(request)
@@ -93,7 +93,6 @@ class AheadRounds(PlainRounds):
             and request.placeholders == generates
             and (request.computed == request.known) == generates
             and (last_step or (generates and tokens == 1 and request.cached == request.computed - 1))
-            and not (request.stale or request.drafts)
             and not self._lacking(request, request.computed)
         )
 
@@ -252,7 +251,7 @@ class AheadRounds(PlainRounds):
     def _shut(self) -> bool:
         """Whether the head of the queue, which shares nothing, was refused and has no more room now."""
         scheduler = self._scheduler
-        if not (scheduler.blocked and scheduler.waiting and scheduler.running) or scheduler._chunking:
+        if not (scheduler.blocked and scheduler.waiting and scheduler.running):
             return False
         head = scheduler.waiting.head()
         return scheduler._tried == (head, 0) and not head.keys

@@ -79,6 +79,28 @@ def quoting_ahead(seed: int) -> Engine:
     return tame(vllm_world(seed), seed)
 
 
+def talking_ahead(seed: int) -> Engine:
+    """Talks whose turns come while the one before is still being answered, or soon after."""
+    rng = random.Random(seed)
+    rows: list[dict[str, Any]] = []
+    for i in range(rng.randint(10, 40)):
+        parts: list[list[Any]] = [[rng.choice(["system", f"own{i}"]), rng.randint(1, 12)]]
+        if i and rng.random() < 0.7:
+            said = rows[rng.randrange(max(0, i - 6), i)]
+            told = rng.choice([said["output_tokens"], rng.randint(1, said["output_tokens"])])
+            parts = [*said["prompt_segments"], [f"out:{said['id']}", told]]
+            parts += rng.choice([[], [[f"own{i}", rng.randint(1, 6)]]])
+        row = {"id": f"r{i}", "arrival_step": rng.randint(0, rng.choice([60, 300, 600]))}
+        row |= {"prompt_segments": parts, "prompt_tokens": sum(n for _, n in parts)}
+        rows.append(row | {"output_tokens": rng.randint(1, 30)})
+    config = {"block_size": rng.randint(1, 4), "max_num_seqs": rng.choice([4, 8, 64]), "max_model_len": 600}
+    config |= {
+        "num_gpu_blocks": rng.choice([40, 80, 150, 1000]),
+        "max_num_batched_tokens": rng.choice([70, 300]),
+    }
+    return tame((config, rows), seed)
+
+
 def region_ahead(seed: int) -> Engine:
     """Regions reserved in full, with states beside or without."""
     engine, rng = plain_ahead(seed), random.Random(seed)
@@ -95,7 +117,7 @@ def region_ahead(seed: int) -> Engine:
     return Engine(engine.workload, rules, manager, engine.cost)
 
 
-AHEAD = (plain_ahead, tight_ahead, quoting_ahead, paged_ahead, region_ahead)
+AHEAD = (plain_ahead, tight_ahead, quoting_ahead, talking_ahead, paged_ahead, region_ahead)
 
 
 def pickled(engine: Engine, seed: int) -> Engine:
@@ -164,14 +186,14 @@ def test_between_calls_all_is_explicit() -> None:
 
 
 def explicit(engine: Engine) -> dict[str, Any]:
-    """State of all who run, and what is in flight."""
+    """State of all who run, what is in flight, and what was measured so far."""
     scheduler = engine.scheduler
     names = ("generated", "computed", "placeholders", "inflight", "cached", "prefilling", "chunking", "table")
     return {
         "running": [[getattr(r, name) for name in names] for r in scheduler.running.values()],
         "flight": [[(a.request.number, *a[1:4]) for a in batch] for batch in scheduler._flight],  # type: ignore[attr-defined]
         "chunking": [r.number for r in scheduler._chunking],
-        "waiting": [r.number for r in scheduler.waiting.first()],
+        "digest": digest(engine),
     }
 
 
