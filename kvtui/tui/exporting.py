@@ -16,7 +16,10 @@ from kvtui.exports import WRITERS, Exhibit, export
 from kvtui.tui.prompt import prompt
 from kvtui.tui.view import formats
 
-_ASK = f"Export to ({', '.join(WRITERS)}):"
+_ASK = "Export to:"
+_ENTER = f"write it as its end says: {' '.join(WRITERS)}"
+_WRITING = "Writing it ..."
+_SEEN_S = 0.05  # until that is on the screen, which stands still while it is done
 _THERE = "It exists; enter again replaces it:"
 
 
@@ -29,11 +32,22 @@ class ExportTo(ModalScreen[str | None]):
         super().__init__()
         self._exhibit = exhibit
         self._warned = ""
+        self._writing = False
 
     def compose(self) -> ComposeResult:
-        yield prompt(_ASK, enter="write it", start=file_name(self._exhibit))
+        yield prompt(_ASK, enter=_ENTER, start=file_name(self._exhibit))
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._show_end)
+
+    def _show_end(self) -> None:
+        """Of a name that has no room, the end: it says what is written."""
+        answer = self.query_one(Input)
+        answer.scroll_to(answer.virtual_size.width, animate=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
+        if self._writing:
+            return
         name = event.value.strip()
         if not name:
             self.dismiss(None)
@@ -43,9 +57,15 @@ class ExportTo(ModalScreen[str | None]):
             self._warned = name
             self.query_one("#question", Label).update(_THERE)
             return
+        self._writing = True
+        self.query_one("#question", Label).update(_WRITING)
+        self.set_timer(_SEEN_S, lambda: self._write(path, force=self._warned == name))
+
+    def _write(self, path: Path, *, force: bool) -> None:
         try:
-            export(self._exhibit, path, force=self._warned == name)
+            export(self._exhibit, path, force=force)
         except KvtuiError as error:
+            self._writing = False
             self.query_one("#question", Label).update(f"{error.message}:")
         else:
             self.dismiss(f"Exported to {path}.{_forgotten(self._exhibit)}")

@@ -106,7 +106,7 @@ class Looking(Inspecting, Zooming, Scrubbing, LaneKeys, inherit_bindings=False):
         self.board.arrange(plan, panel if plan is not None else "", scene)
         place(self._small, Rect(0, 0, width, height) if plan is None else None)
         if plan is None:
-            self._small.show(too_small(width, height, len(self.stage.lanes)))
+            self._small.show(too_small(width, height, len(lanes), self.board.look.language))
         else:
             self.paint()
 

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,6 +19,7 @@ from kvtui.errors import ConfigError
 from kvtui.exports import Exhibit, export, writer
 from kvtui.exports.exhibits import exhibit_of_recording, exhibit_of_run
 from kvtui.recording import Recording
+from kvtui.tui import exporting
 from tests.cli.run import complaint, kvtui
 from tests.recording.films import filmed
 from tests.tui.stagecraft import small, stand_at, still
@@ -137,7 +139,7 @@ async def test_e_asks_for_a_name_and_asks_again_before_it_replaces(
     async with app.run_test(size=SIZE) as pilot:
         stand_at(app, 2.0)
         await pilot.press("e", "enter")
-        await pilot.pause()
+        await pilot.pause(0.3)
         (page,) = tmp_path.iterdir()
         assert page.suffix == ".html"
         assert "<svg" in page.read_text()
@@ -149,9 +151,38 @@ async def test_e_asks_for_a_name_and_asks_again_before_it_replaces(
         assert page.read_text() == "mine"
         await pilot.press("escape")
         await pilot.press("e", "enter", "enter")
-        await pilot.pause()
+        await pilot.pause(0.3)
         assert page.read_text() != "mine"
         await pilot.press("e", "x", "enter")
         await pilot.pause()
         assert app.screen is not app.main, "it asks again"
         await pilot.press("escape")
+
+
+async def test_it_says_that_it_writes_before_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    seen = []
+    app = still(small(requests=150))
+
+    def export(*what: object, **how: object) -> None:
+        seen.append("\n".join(strip.text for strip in app.screen._compositor.render_strips()))
+
+    monkeypatch.setattr(exporting, "export", export)
+    async with app.run_test(size=SIZE) as pilot:
+        stand_at(app, 2.0)
+        await pilot.press("e", "enter", "enter")
+        await pilot.pause(0.3)
+        assert app.screen is app.main
+    assert len(seen) == 1, "a second enter is no second export"
+    assert "Writing it ..." in seen[0]
+
+
+async def test_of_a_name_without_room_the_end_is_to_be_seen() -> None:
+    app = still(replace(small(), workload=replace(small().workload, name="long-" * 20 + "name.csv")))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("e")
+        await pilot.pause()
+        shown = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+        assert "long-name-00-00.0.html" in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -388,6 +389,15 @@ async def test_a_terminal_that_is_too_small_says_what_it_needs_and_comes_back() 
         await pilot.pause()
         assert app.main.board.header.display
         assert "Contiguous" in text(app, "lane-0-0")
+
+
+async def test_that_message_is_in_the_language_of_the_screen() -> None:
+    app = still(language="ja")
+    async with app.run_test(size=(50, 12)):
+        shown = text(app, "small")
+        assert "kvtui には 60 x 16 文字の画面が必要です。" in shown
+        assert "この画面は 50 x 12 文字です。" in shown
+        assert not re.search("[a-z]{2,}", shown.replace("kvtui", ""))
 
 
 async def test_a_storm_of_sizes_neither_crashes_nor_loses_the_run() -> None:

@@ -110,6 +110,11 @@ LABELS: Final[dict[str, str]] = {
     "queue": "待ち開始",
     "restarted": "再開",
     "swapped out": "退避",
+    # a terminal without room
+    "kvtui needs {} x {} cells.": "kvtui には {} x {} 文字の画面が必要です。",
+    "kvtui needs {} x {} cells, or 80 x 24.": "kvtui には {} x {} 文字か 80 x 24 文字の画面が必要です。",
+    "This window has {} x {}.": "この画面は {} x {} 文字です。",
+    "Make it larger, or q to leave.": "画面を広げるか、q で終了します。",
     # header
     "simulated": "シミュレーション",
     "sim": "模擬",
