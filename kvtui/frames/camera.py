@@ -104,7 +104,7 @@ class Camera:
                 yield EventKind.HIT, request, hit, request.known
             held = self._held(request) // self._manager.block_size
             yield EventKind.ADMITTED, request, request.known - hit, held
-        for request, found in same_step_hits(plan, self._manager.block_size):
+        for request, found in same_step_hits(plan.prefill, plan.admitted, self._manager.block_size):
             yield EventKind.SAME_STEP_HIT, request, found, request.known
 
     def _chronicle_plan(self, plan: Plan, ops: list[Op]) -> None:

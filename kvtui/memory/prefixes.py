@@ -169,7 +169,8 @@ class PrefixTree:
 
     def release(self, owner: int, place: int) -> Released:
         """An owner gives up everything; what nobody else holds goes to the free queue, at `place`."""
-        node, blocks, shared = self._ends.pop(owner), list[int](), 0
+        node, shared = self._ends.pop(owner), 0
+        blocks: list[int] = []
         while node.parent is not None:
             high = node.holders.pop(owner)
             low = max(node.holders.values(), default=0)
@@ -264,7 +265,8 @@ class PrefixTree:
         parent = node.parent
         assert parent is not None
         del parent.children[node.keys[0]]
-        left, nodes = list[Left](), [node]
+        left: list[Left] = []
+        nodes = [node]
         for one in nodes:
             nodes += one.children.values()
             left += _left(one)

@@ -1,8 +1,9 @@
 """Plain rounds: the steps that most of a run consists of, on the inner state of engine, scheduler and pool.
 
-First come, first served on block tables, nobody watching: everybody decodes, and prompts come in that share
-nothing, one at most in parts. What scheduler and memory decide there by all their rules is known beforehand,
-so a round does it with half the work and leaves behind what they would. Everything else is left to them.
+First come, first served on block tables, nobody watching: everybody decodes and prompts come in, one at most
+in parts. What the scheduler decides there by all its rules is known beforehand, so a round does it with half
+the work and leaves behind what it would. Who has to give way, and decodes that complete blocks others can
+meet, are left to it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import accumulate, chain, compress
 from operator import attrgetter, mul
 from typing import TYPE_CHECKING
 
+from kvtui.memory.hits import NO_HITS, Hits
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.memory.pool import BlockPool
 from kvtui.memory.protocol import MemoryManager
@@ -19,6 +21,8 @@ from kvtui.memory.wheel import PhaseWheel, affordable
 from kvtui.serving.request import Phase, Request
 from kvtui.serving.scheduler import Scheduler
 from kvtui.serving.stretch import within
+from kvtui.serving.tally import Part
+from kvtui.serving.waiting import FcfsQueue
 
 if TYPE_CHECKING:
     from kvtui.serving.engine import Engine
@@ -49,11 +53,15 @@ class PlainRounds:
         self._views = wheel.views
         self._hot = hot
         self._size = manager.block_size
+        assert isinstance(scheduler.waiting, FcfsQueue)
+        self._waiting = scheduler.waiting
+        self._over = False  # whether the scheduler has to go on
         self._triangles = [0]  # i * (i - 1) // 2, as far as needed
 
     def run(self, calls: int) -> int:
         """Rounds, `calls` at most, to the end or until something else is due; returns the calls left."""
         engine, scheduler = self._engine, self._scheduler
+        self._over = False
         if self._hot.count or not self._in_order():
             return calls
         if engine._stretch is not None:
@@ -76,15 +84,14 @@ class PlainRounds:
             if not usual:
                 return calls
             calls -= 1
+            if self._over:
+                return calls
         return calls
 
     def _in_order(self) -> bool:
-        """Whether at most one request, the last of the batch, is in mid-prompt, for the first time."""
+        """Whether at most one request, the last of the batch, is in mid-prompt."""
         chunking = self._scheduler._chunking
-        if not chunking:
-            return True
-        last = next(reversed(self._scheduler.running.values()))
-        return chunking == [last] and not _special(last)
+        return not chunking or chunking == [next(reversed(self._scheduler.running.values()))]
 
     def _leap(self, n: int, due: int) -> bool:
         """The `n` who run decode until one ends, something is due or memory is short; False where it is short
@@ -165,23 +172,28 @@ class PlainRounds:
             meter.stored -= slots * pool.shared
 
     def _end_due(self) -> None:
-        """End those whose last token has appeared, in batch order."""
-        scheduler = self._scheduler
-        ending = scheduler._finishes.take(scheduler.step - 1)
+        """End those whose last token has appeared."""
+        self._end_all(self._scheduler._finishes.take(self._scheduler.step - 1))
+
+    def _end_all(self, ending: list[Request]) -> None:
+        """End them in batch order."""
         if len(ending) > 1:
             ending.sort(key=attrgetter("order"))
         for request in ending:
             self._end(request)
 
     def _end(self, request: Request) -> None:
-        scheduler, manager = self._scheduler, self._manager
-        stored = request.offset + scheduler.step
+        scheduler = self._scheduler
+        if request.chunking:  # its only token came with the prompt
+            stored, request.chunking = request.computed, False
+        else:
+            stored = request.offset + scheduler.step
+            scheduler._offsets -= request.offset
+            self._wheel.leave(request)
         del scheduler.running[request.order]
-        scheduler._offsets -= request.offset
-        scheduler.final -= request.prompt + request.output + manager.beside
-        self._wheel.leave(request)
+        scheduler.final -= request.prompt + request.output + self._manager.beside
         request.order = -1
-        manager.release(request, stored)
+        self._manager.release(request, stored)
         request.generated = request.output
         request.computed = stored
         request.phase = Phase.FINISHED
@@ -193,25 +205,25 @@ class PlainRounds:
 
     def _step(self) -> bool:
         """A full step: everybody decodes, and prompts come in as far as there is room."""
-        engine, scheduler, pool, meter = self._engine, self._scheduler, self._pool, self._meter
+        engine, scheduler, meter = self._engine, self._scheduler, self._meter
         decodes = len(scheduler.running) - len(scheduler._chunking)
-        takers = self._views[scheduler.step % self._size]
-        parts = self._parts(decodes, pool.free - len(takers))
+        left = scheduler.rules.token_budget - decodes
+        parts = self._go_on(left)
         if parts is None:
             return False
-        if takers:
-            for taker, block in zip(takers, pool.take(len(takers))):  # noqa: B905
-                taker.table.append(block)
+        scheduler.blocked, scheduler._wish, scheduler._tried = False, None, None
+        hits = self._admissions(parts, left - parts[0][2] if parts else left) if self._waiting else ()
+        if not (decodes or parts):
+            return False
         stored = context = scheduler._offsets + decodes * (scheduler.step + 1)
         tokens = pairs = 0
-        for request, start, n in parts:
+        for _, start, n in parts:
             stored += start + n
             tokens += n
             pairs += n * start + n * (n + 1) // 2
-            request.table += pool.take(-(-(start + n) // self._size) - len(request.table))
-            if request.order < 0:
-                self._seat(request)
         dt = engine.cost.step(decodes, context, tokens, pairs)
+        if hits:
+            engine.tally.find(parts, hits, self._size)
         self._stand(dt, len(scheduler.running))
         meter.blocked += dt * scheduler.blocked
         meter.stored += stored * dt
@@ -219,62 +231,85 @@ class PlainRounds:
         engine._tokens += decodes
         engine._idle = 0
         scheduler.step += 1
-        for request, start, n in parts:
-            request.computed = start + n
-            if start + n < request.prompt:
-                engine.tally.chunks += 1
-                scheduler._chunking = [request]
-            else:
-                if start:
-                    scheduler._chunking = []
-                self._start(request)
-        if self._heap and self._heap[0][0] < scheduler.step:
+        ending = self._fill(parts)
+        if ending:
+            self._end_all(ending + scheduler._finishes.take(scheduler.step - 1))
+        elif self._heap and self._heap[0][0] < scheduler.step:
             self._end_due()
         return True
 
-    def _parts(self, decodes: int, free: int) -> list[tuple[Request, int, int]] | None:
-        """Parts of prompts (request, first token, tokens) that are computed in a full step in which so many
-        decode and so many blocks are free beyond theirs; None where it is not as plain as that."""
-        scheduler, rules, size = self._scheduler, self._scheduler.rules, self._size
-        running = len(scheduler.running)
-        budget, room = rules.token_budget - decodes, rules.running_limit - running
-        parts = []
+    def _go_on(self, left: int) -> list[Part] | None:
+        """Blocks for those who run: decodes, and the next part of a prompt; None (no effect) where these, or
+        `left` tokens, do not suffice."""
+        scheduler, pool, more = self._scheduler, self._pool, 0
+        parts: list[Part] = []
+        takers = self._views[scheduler.step % self._size]
         for request in scheduler._chunking:
-            n = min(request.prompt - request.computed, budget)
+            n = min(request.prompt + request.generated - request.computed, left)
+            if n <= 0:
+                return None
+            more = -(-(request.computed + n) // self._size) - len(request.table)
             parts.append((request, request.computed, n))
-            free -= -(-(request.computed + n) // size) - len(request.table)
-            budget -= n
-        if free < 0 or budget < 0 or (parts and not parts[0][2]):
+        if left < 0 or len(takers) + more > pool.free:
             return None
-        blocked = None
-        for request in scheduler.waiting.first():
-            if not (room and budget):
-                break
-            if _special(request):
-                return None
-            whole = request.prompt <= budget
-            if not (whole or rules.enable_chunked_prefill):
-                return None
-            n = request.prompt if whole else budget
-            asked = request.prompt if rules.reserve_full else n
-            if free - -(-asked // size) < (scheduler._watermark if running or parts else 0):
-                blocked = request
-                break
-            free -= -(-n // size)
-            budget -= n
-            room -= 1
-            parts.append((request, 0, n))
-        if not (decodes or parts):
-            return None
-        scheduler.blocked, scheduler._wish = blocked is not None, None
-        scheduler._tried = (blocked, 0) if blocked else None
+        if takers:
+            for taker, block in zip(takers, pool.take(len(takers))):  # noqa: B905
+                taker.table.append(block)
+        for request, start, n in parts:
+            request.table += pool.take(more)
+            if request.registered < len(request.keys):
+                self._manager.register(request, start, start + n)
         return parts
 
-    def _seat(self, request: Request) -> None:
+    def _admissions(self, parts: list[Part], left: int) -> list[tuple[Request, int]]:
+        """Who comes in, with `left` tokens; their parts go to `parts`. Gives who found how many tokens."""
+        scheduler, rules, waiting = self._scheduler, self._scheduler.rules, self._waiting
+        running, limit = scheduler.running, rules.running_limit
+        hits: list[tuple[Request, int]] = []
+        while waiting and left > 0 and len(running) < limit:
+            request = waiting[0]
+            found = self._manager.lookup(request) if request.keys or request.lost else NO_HITS
+            hit = found.tokens
+            n = request.prompt + request.generated - hit
+            if n > left:
+                if not rules.enable_chunked_prefill:
+                    scheduler._refuse(request, found)
+                    scheduler.blocked = not parts
+                    break
+                n = left
+            if not self._admit(request, found, n):
+                scheduler._refuse(request, found)
+                break
+            parts.append((request, hit, n))
+            left -= n
+            if hit:
+                hits.append((request, hit))
+        return hits
+
+    def _admit(self, request: Request, hits: Hits, tokens: int) -> bool:
+        """As the manager does, which need not be asked where nothing is shared."""
+        manager, pool, scheduler = self._manager, self._pool, self._scheduler
+        full, watermark = scheduler.rules.reserve_full, scheduler._watermark if scheduler.running else 0
+        if request.keys or hits.tokens:
+            if not manager.admit(request, hits, tokens, watermark=watermark, reserve_full=full):
+                return False
+        else:
+            asked = request.prompt + request.generated if full else tokens
+            if -(-asked // self._size) + watermark > pool.free:
+                return False
+            request.table = pool.take(-(-tokens // self._size))
+            request.lost = []
+        self._seat(request, hits.tokens)
+        return True
+
+    def _seat(self, request: Request, hit: int) -> None:
         """From the queue into the batch, in mid-prompt."""
         scheduler, meter = self._scheduler, self._meter
-        scheduler.waiting.take()
-        if self._manager.prefix_cache:
+        self._waiting.take()
+        if request.preemptions or hit:
+            scheduler._count(request, hit)
+            scheduler.preempted_waiting -= request.phase is Phase.PREEMPTED
+        elif self._manager.prefix_cache and not request.skip_lookup:
             scheduler.prefix.requests += 1
             scheduler.prefix.queries += request.prompt
         request.phase = Phase.RUNNING
@@ -286,13 +321,34 @@ class PlainRounds:
         if len(scheduler.running) > meter.peak:
             meter.peak = len(scheduler.running)
 
-    def _start(self, request: Request) -> None:
-        """The prompt is computed and the first token there."""
-        engine = self._engine
-        request.generated = 1
+    def _fill(self, parts: list[Part]) -> list[Request]:
+        """These parts of prompts are computed now; gives those who end with them."""
+        scheduler, ending = self._scheduler, []
+        scheduler._chunking = []
+        for request, start, n in parts:
+            request.computed = start + n
+            if start + n < request.prompt + request.generated:
+                self._engine.tally.chunks += 1
+                scheduler._chunking = [request]
+            elif not self._start(request):
+                ending.append(request)
+        return ending
+
+    def _start(self, request: Request) -> bool:
+        """All known tokens are computed and the next one is there; whether more are to come."""
+        engine, manager = self._engine, self._manager
+        if request.output:
+            engine._tokens += 1
+            request.generated += 1
+            if request.generated == 1:
+                engine.results.first(request, engine.now_ps)
+        if request.generated >= request.output:
+            return False
         self._decode(request)
-        engine._tokens += 1
-        engine.results.first(request, engine.now_ps)
+        if request.registered < len(request.keys) and manager.prefix_cache:
+            self._hot.enter(request)
+            self._over = True
+        return True
 
     def _decode(self, request: Request) -> None:
         """From now on a token in every step."""
@@ -301,11 +357,6 @@ class PlainRounds:
         scheduler._offsets += request.offset
         self._wheel.enter(request)
         scheduler._finishes.add(request)
-
-
-def _special(request: Request) -> bool:
-    """Whether the prefix cache has to be asked about it, or it ends with its prompt."""
-    return bool(request.output < 2 or request.preemptions or request.keys or request.skip_lookup)
 
 
 def _leading(sizes: list[int], blocks: int, first: int, rise: int) -> int:

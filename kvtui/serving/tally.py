@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import eq
 
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Request
+
+Part = tuple[Request, int, int]  # of a prompt: request, first token, tokens
 
 
 class Tally:
@@ -20,7 +23,12 @@ class Tally:
         if plan.prefill:
             self.chunks += sum([start + n < request.known for request, start, n in plan.prefill])
         if len(plan.prefill) > 1 and plan.admitted:
-            self.same_step_hits += sum(tokens for _, tokens in same_step_hits(plan, block_size))
+            self.find(plan.prefill, plan.admitted, block_size)
+
+    def find(self, prefill: Sequence[Part], admitted: Sequence[tuple[Request, int]], block_size: int) -> None:
+        """Take in what those `admitted` in a step have found, each so many tokens."""
+        found = same_step_hits(prefill, admitted, block_size)
+        self.same_step_hits += sum([tokens for _, tokens in found])
 
 
 def chunks(plan: Plan) -> Iterator[tuple[Request, int, int]]:
@@ -31,14 +39,20 @@ def chunks(plan: Plan) -> Iterator[tuple[Request, int, int]]:
             yield request, start, tokens
 
 
-def same_step_hits(plan: Plan, block_size: int) -> Iterator[tuple[Request, int]]:
-    """Admitted requests and the tokens they found in blocks that others fill in this step."""
-    hits = {request: hit for request, hit in plan.admitted if hit}
-    filled: set[int] = set()
-    for request, start, tokens in plan.prefill:
-        table = request.all_tables[0]
-        if filled and (hit := hits.get(request)):
-            found = sum(block in filled for block in table[: hit // block_size])
-            if found:
-                yield request, found * block_size
-        filled.update(table[start // block_size : (start + tokens) // block_size])
+def same_step_hits(
+    prefill: Sequence[Part], admitted: Sequence[tuple[Request, int]], block_size: int
+) -> Iterator[tuple[Request, int]]:
+    """Requests admitted (and tokens they found) with tokens found in blocks that others fill in this step.
+    Such a block has the same place in both tables."""
+    hits = {request: hit // block_size for request, hit in admitted if hit}
+    filled: list[tuple[list[int], int, int]] = []  # table, first of the blocks, first behind them
+    for request, start, tokens in prefill:
+        table, found = request.all_tables[0], 0
+        if hit := hits.get(request):
+            for other, first, end in filled:
+                if first < hit:
+                    part = slice(first, min(end, hit))
+                    found += sum(map(eq, table[part], other[part]))
+        if found:
+            yield request, found * block_size
+        filled.append((table, start // block_size, (start + tokens) // block_size))

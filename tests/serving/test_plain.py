@@ -72,12 +72,15 @@ def test_rounds_leave_what_single_steps_leave(build, seed: int) -> None:  # type
     assert digest(in_turns(build(seed), seed)) == single
 
 
-def test_a_plain_run_consists_of_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("shared", [0, 32])
+def test_a_plain_run_consists_of_rounds(shared: int, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[int] = []
     monkeypatch.setattr(Engine, "step", lambda engine, limit: steps.append(limit))
-    asks = [(0.001 * (i // 3), 40 + i % 7, 2 + i % 90) for i in range(200)]
-    engine = Engine(workload(asks), Rules(1000, max_num_seqs=4), PagedMemoryManager(4096), Price())
+    asks = [(0.001 * (i // 3), 40 + i % 7, 1 + i % 90) for i in range(200)]
+    load = workload(asks, shared=shared)
+    engine = Engine(load, Rules(1000, max_num_seqs=4), PagedMemoryManager(4096), Price())
     assert not engine.run()
+    assert bool(engine.scheduler.prefix.hits) == bool(shared)
     assert engine.results.finished == 200
     assert not steps
 
