@@ -127,6 +127,10 @@ class Device:
             torch.set_num_threads(max(1, min(torch.get_num_threads(), (os.cpu_count() or 1) - 1)))
         elif self.kind != "mps":
             self.api.set_device(self.device)  # the current device is a thread's own
+        if self.kind == "cuda":
+            # cuDNN's attention comes first on Hopper and newer, and plans anew for every shape it has not
+            # seen: tens of milliseconds of the host, in almost every step of growing contexts.
+            torch.backends.cuda.enable_cudnn_sdp(False)
 
     def allowance(self, share: float | None = None) -> int:
         """Bytes that may be taken: a share of what is free; on a CPU no more than a little, unless asked."""
@@ -142,7 +146,9 @@ class Device:
 
     def synchronize(self) -> None:
         """Wait until everything asked of the device is done."""
-        if not self.on_cpu:
+        if self.kind in ("cuda", "xpu"):
+            self.api.synchronize(self.device)  # whichever device is current in this thread
+        elif not self.on_cpu:
             self.api.synchronize()
 
     def give_back(self) -> None:

@@ -4,6 +4,7 @@ CPU. What a real one does differently is for tests/gpu."""
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from kvtui.backends.ghost import Stories
 from tests.backends.runs import experiment
-from tests.backends.tensors import on_tensors, torch
+from tests.backends.tensors import CPU, on_tensors, torch
 from tests.backends.test_device import driver
 from tests.sharing.worlds import world
 
@@ -38,6 +39,8 @@ class Pinned:
 
     def __init__(self) -> None:
         self.tensors = 0
+        self.waited_for: list[Any] = []  # devices
+        self.current: list[Any] = []
         self._empty = torch.empty
 
     def empty(self, *size: Any, pin_memory: bool = False, **options: Any) -> Any:
@@ -50,13 +53,14 @@ class Pinned:
 
 
 @pytest.fixture
-def pinned(monkeypatch: pytest.MonkeyPatch) -> Pinned:
+def pinned(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pinned]:
     from kvtui.backends.torch_device import Device
 
+    memory = Pinned()
     answers = {
         "Event": Event,
-        "set_device": lambda device: None,
-        "synchronize": lambda: None,
+        "set_device": memory.current.append,
+        "synchronize": memory.waited_for.append,
         "empty_cache": lambda: None,
         "mem_get_info": lambda device: (3 * GIB, 80 * GIB),
         "memory_reserved": lambda device: 2 * GIB,
@@ -68,10 +72,23 @@ def pinned(monkeypatch: pytest.MonkeyPatch) -> Pinned:
         monkeypatch.setattr(torch.cuda, name, answer)
     monkeypatch.setattr(Device, "kind", property(lambda self: "cuda"))
     driver(monkeypatch)
-    memory = Pinned()
     monkeypatch.setattr(torch, "empty", memory.empty)
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: memory.pin_memory(tensor))
-    return memory
+    allowed = torch.backends.cuda.cudnn_sdp_enabled()
+    yield memory
+    torch.backends.cuda.enable_cudnn_sdp(allowed)
+
+
+def test_attention_never_waits_for_plans_of_cudnn(pinned: Pinned) -> None:
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    CPU.settle()
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
+
+
+def test_whatever_is_waited_for_is_the_device_itself(pinned: Pinned) -> None:
+    """Not the one that happens to be current in a thread."""
+    CPU.copied_bytes_per_s()
+    assert set(pinned.waited_for) == {CPU.device}
 
 
 def test_blocks_go_to_pinned_memory_and_come_back(pinned: Pinned) -> None:

@@ -221,11 +221,11 @@ def timings(device: Device) -> Iterator[str]:
             yield f"{requests:>9} x {context:<8} does not fit into what may be taken"
             continue
         lane = TorchLane(PagedMemoryManager(slots, 16), device, LARGE, _nobody, layers=1, longest=context)
-        batch = _decodes(requests, context, np.random.default_rng(0).permutation(slots // 16) + 1)
+        blocks = np.random.default_rng(0).permutation(slots // 16) + 1
         ways = [lane.attention, *(k for _, k in probed(lane) if not isinstance(k, str))]
         for way in ways:
             lane.attention = way
-            seconds = _attention_s(lane, batch)
+            seconds = _attention_s(lane, requests, context, blocks)
             rate = slots * LARGE.elements * device.dtype.itemsize / seconds / 1e9
             yield f"{requests:>9} x {context:<8} {way.name:<16} {seconds * 1000:>9.3f} {rate:>12,.0f}"
 
@@ -236,14 +236,16 @@ def _decodes(requests: int, context: int, blocks: np.ndarray) -> Batch:
     return Batch((), ones * (context - 1), ones, tables, np.zeros(requests, np.int32), 16)
 
 
-def _attention_s(lane: TorchLane, batch: Batch) -> float:
+def _attention_s(lane: TorchLane, requests: int, context: int, blocks: np.ndarray) -> float:
+    """Median time of a step; contexts grow from one to the next, as they do in a run."""
     import torch
 
     times = []
+    repeats = REPEATS if not lane.device.on_cpu else 3
     with torch.inference_mode():
-        for _ in range(REPEATS if not lane.device.on_cpu else 3):
+        for missing in reversed(range(repeats)):
             watch = Stopwatch(lane.device)
-            lane.forward(batch, watch)
+            lane.forward(_decodes(requests, context - missing, blocks), watch)
             times.append(watch.parts()["attention"])
     return sorted(times)[len(times) // 2]
 
