@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kvtui.backends.torch_device import Device
 from kvtui.backends.torch_pool import Room, TensorPool
+from kvtui.backends.torch_sdpa import Sdpa
 
 if TYPE_CHECKING:
     import torch
@@ -50,13 +51,13 @@ class Attention(Protocol):
 
 
 class _Group(NamedTuple):
-    """Queries that are done in one call: `width` tokens of each of its requests."""
+    """Queries that read one gather: one token of each of some decodes, or the chunk of a prompt."""
 
-    tokens: torch.Tensor  # [requests * width] places in the batch
+    tokens: torch.Tensor | slice  # places in the batch
     slots: torch.Tensor  # [requests * longest] slots to gather, that of nobody where a context is shorter
-    mask: torch.Tensor | None  # [requests, 1, width or 1, longest] what may be seen; None = everything
-    width: int
     longest: int
+    mask: torch.Tensor | None = None  # of decodes, [requests, 1, 1, longest] what may be seen; None = all
+    start: int | None = None  # of a chunk, tokens before it that are read
 
 
 class GatherAttention:
@@ -72,9 +73,12 @@ class GatherAttention:
         self._pool = pool
         self._shape = pool.shape
         self.room = Room(device, pool.shape, pool.kind, room)
+        self._sdpa = Sdpa(device, pool.shape)
+        self._window: int | None = None
         self._groups: list[_Group] = []
 
     def prepare(self, batch: OnDevice) -> None:
+        self._window = batch.host.window
         counts, reads = batch.host.counts, batch.host.contexts - batch.host.first
         decodes = np.flatnonzero(counts == 1)
         decodes = decodes[np.argsort(-reads[decodes], kind="stable")]
@@ -86,35 +90,20 @@ class GatherAttention:
         for group in self._groups:
             k, v = self._pool.gather(layer, group.slots, self.room)
             k, v = (x.unflatten(0, (-1, group.longest)).transpose(1, 2) for x in (k, v))
-            asked = q[group.tokens]
-            out[group.tokens] = (
-                self._chunked(group, asked, k, v) if group.width > 1 else self._decoded(group, asked, k, v)
-            )
+            if group.start is None:
+                out[group.tokens] = self._decoded(group, q[group.tokens], k, v)
+            else:
+                asked, window = q[group.tokens], self._window
+                out[group.tokens] = self._sdpa.chunk(asked, k, v, start=group.start, window=window)
         return out
 
     def _decoded(self, group: _Group, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """One token a request. Query heads that share K/V stand where tokens would: nothing is repeated."""
-        shared = q.unflatten(1, (self._shape.kv_heads, -1))
         from torch.nn.functional import scaled_dot_product_attention as attend
 
+        shared = q.unflatten(1, (self._shape.kv_heads, -1))
         result: torch.Tensor = attend(shared, k, v, attn_mask=group.mask).flatten(1, 2)
         return result
-
-    def _chunked(self, group: _Group, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """Some tokens of one prompt: all of it so far, or behind what is stored already."""
-        from torch.nn.functional import scaled_dot_product_attention as attend
-
-        if group.mask is None:
-            repeats = self._shape.heads != self._shape.kv_heads
-            whole = attend(q.transpose(0, 1)[None], k, v, is_causal=True, enable_gqa=repeats)
-            result: torch.Tensor = whole[0].transpose(0, 1)
-            return result
-        # With a mask, kernels that need little memory take no repeated heads: they stand one behind another.
-        sharing = self._shape.heads // self._shape.kv_heads
-        shared = q.unflatten(1, (-1, sharing)).permute(1, 2, 0, 3).flatten(1, 2)[None]
-        read = attend(shared, k, v, attn_mask=group.mask.repeat(1, 1, sharing, 1))
-        apart: torch.Tensor = read[0].unflatten(1, (sharing, -1)).permute(2, 0, 1, 3)
-        return apart.flatten(1, 2)
 
     # ---- what to read
 
@@ -128,25 +117,15 @@ class GatherAttention:
         mask = None
         if int(reads.min()) < longest:
             mask = (places < batch.contexts[at, None])[:, None, None]
-        return _Group(batch.offsets[at].long(), slots.flatten(), mask, 1, longest)
+        return _Group(batch.offsets[at].long(), slots.flatten(), longest, mask)
 
     def _chunk(self, batch: OnDevice, row: int) -> _Group:
-        import torch
-
         host = batch.host
-        begin, count = int(host.offsets[row]), int(host.counts[row])
-        longest = int(host.contexts[row] - host.first[row])
-        slots, places = self._slots(batch, np.array([row]), longest)
-        tokens = torch.arange(begin, begin + count, device=self._device)
-        mask = None
-        window = host.window
-        if count < longest or (window is not None and window < longest):
-            asking = batch.positions[begin : begin + count, None]
-            seen = places <= asking
-            if window is not None:
-                seen &= places > asking - window
-            mask = seen[None, None]
-        return _Group(tokens, slots.flatten(), mask, count, longest)
+        begin, count, first = int(host.offsets[row]), int(host.counts[row]), int(host.first[row])
+        longest = int(host.contexts[row]) - first
+        slots, _ = self._slots(batch, np.array([row]), longest)
+        start = int(host.starts[row]) - first
+        return _Group(slice(begin, begin + count), slots.flatten(), longest, start=start)
 
     def _slots(self, batch: OnDevice, rows: Rows, longest: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Slots [rows, longest] that some requests read, and which places of theirs these are. Behind their

@@ -123,27 +123,34 @@ class TorchLane:
     def forward(self, batch: Batch, watch: Stopwatch) -> torch.Tensor:
         """The stream [T, width] behind the last layer; its K/V is stored on the way."""
         here = self._to_device(batch)
-        decoder, attention = self.decoder, self.attention
-        stream = decoder.embed(here.ids)
+        stream = self.decoder.embed(here.ids)
         for plane, view in zip(self.planes, seen_by(self.planes, batch), strict=True):
             seen = here if view is batch else self._seen(here, view)
-            attention.prepare(seen)
+            self.attention.prepare(seen)
             watch.mark("tables")
             for layer in plane.layers:
-                q, k, v = decoder.qkv(layer, stream, seen.positions)
-                watch.mark(MODEL)
-                self.pool.write(plane.place(layer), seen.slots, k, v)
-                watch.mark("write")
-                read = attention.attend(plane.place(layer), q)
-                watch.mark("attention")
-                stream = decoder.absorb(layer, stream, read)
-                watch.mark(MODEL)
+                stream = self._through(layer, plane.place(layer), stream, seen, watch)
                 if self.products is not None:
                     self.products.layer(len(batch.ids))
                     watch.mark("gemm")
         if self.products is not None:
             self.products.vocabulary(len(batch.counts))
             watch.mark("gemm")
+        return stream
+
+    def _through(
+        self, layer: int, place: int, stream: torch.Tensor, seen: OnDevice, watch: Stopwatch
+    ) -> torch.Tensor:
+        """The stream behind a layer, whose K/V lies at `place` of the pool."""
+        q, k, v = self.decoder.qkv(layer, stream, seen.positions)
+        watch.mark(MODEL)
+        self.pool.write(place, seen.slots, k, v)
+        del k, v
+        watch.mark("write")
+        read = self.attention.attend(place, q)
+        watch.mark("attention")
+        stream = self.decoder.absorb(layer, stream, read)
+        watch.mark(MODEL)
         return stream
 
     def warm_up(self, engine: Engine) -> None:

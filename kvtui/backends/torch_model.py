@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 WIDTH = 64  # of the stream: small, so that the time is that of attention
 SEED = 20
 ROTARY_BASE = 10_000.0
+PIECE = 256  # tokens computed in one go: on the way to a query it takes several times its size
 
 
 class Decoder:
@@ -52,24 +53,35 @@ class Decoder:
         self, layer: int, stream: torch.Tensor, positions: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Queries [T, heads, dim], keys and values [T, kv heads, dim] of tokens at `positions` [T]."""
-        shape, x = self.shape, _normed(stream)
-        angles = positions[:, None, None] * self._frequencies
-        turn = angles.cos(), angles.sin()
-        q = _turned((x @ self._query[layer]).unflatten(-1, (shape.heads, shape.key_dim)), turn)
-        k = _turned((x @ self._key[layer]).unflatten(-1, (shape.kv_heads, shape.key_dim)), turn)
-        if shape.latent:
-            v = k[..., : shape.value_dim]
-        else:
-            v = (x @ self._value[layer]).unflatten(-1, (shape.kv_heads, shape.value_dim))
-        return q.to(self._dtype), k.to(self._dtype), v.to(self._dtype)
+        shape = self.shape
+        q = stream.new_empty(len(stream), shape.heads, shape.key_dim, dtype=self._dtype)
+        k = stream.new_empty(len(stream), shape.kv_heads, shape.key_dim, dtype=self._dtype)
+        v = k[..., : shape.value_dim]
+        if not shape.latent:
+            v = stream.new_empty(len(stream), shape.kv_heads, shape.value_dim, dtype=self._dtype)
+        for part in _parts(len(stream)):
+            x, angles = _normed(stream[part]), positions[part, None, None] * self._frequencies
+            turn = angles.cos(), angles.sin()
+            q[part] = _turned((x @ self._query[layer]).unflatten(-1, q.shape[1:]), turn)
+            k[part] = _turned((x @ self._key[layer]).unflatten(-1, k.shape[1:]), turn)
+            if not shape.latent:
+                v[part] = (x @ self._value[layer]).unflatten(-1, v.shape[1:])
+        return q, k, v
 
     def absorb(self, layer: int, stream: torch.Tensor, read: torch.Tensor) -> torch.Tensor:
         """The stream behind a layer whose attention gave `read` [T, heads, dim]."""
-        return stream + read.flatten(1).float() @ self._out[layer]
+        import torch
+
+        said = [read[part].flatten(1).float() @ self._out[layer] for part in _parts(len(read))]
+        return stream + torch.cat(said)
 
     def logits(self, stream: torch.Tensor) -> torch.Tensor:
         """What each token would say next: [T, vocabulary]."""
         return _normed(stream) @ self._embedding.T
+
+
+def _parts(tokens: int) -> list[slice]:
+    return [slice(at, at + PIECE) for at in range(0, tokens, PIECE)]
 
 
 def _normed(x: torch.Tensor) -> torch.Tensor:

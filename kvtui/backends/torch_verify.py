@@ -14,6 +14,7 @@ from kvtui.backends.torch_device import Device
 from kvtui.backends.torch_model import Decoder
 from kvtui.backends.torch_planes import Plane, seen_by
 from kvtui.backends.torch_pool import Room, TensorPool
+from kvtui.backends.torch_sdpa import Sdpa
 from kvtui.serving.request import Request
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Verifier:
         self._decoder = decoder
         self._device = device
         self._pool = pool
+        self._sdpa = Sdpa(device, decoder.shape)
         self._planes = planes
         self.tokens = tokens
         self.tolerance = TOLERANCE[pool.kind.tolerance_of]
@@ -85,24 +87,18 @@ class Verifier:
         """The first `upto` tokens of a request without any cache."""
         import torch
 
-        shape = self._decoder.shape
         ids = torch.as_tensor(self.tokens.of(request, upto), dtype=torch.int64).to(self._device.device)
         positions = torch.arange(upto, device=self._device.device)
         stream, keys, values = self._decoder.embed(ids), [], []
         for plane in self._planes:
-            seen = _seen(positions, plane.window)
             for layer in plane.layers:
                 q, k, v = self._decoder.qkv(layer, stream, positions)
                 k, v = self._as_stored(k, v)
                 keys.append(k)
                 values.append(v)
-                read = torch.nn.functional.scaled_dot_product_attention(
-                    *(x.transpose(0, 1)[None] for x in (q, k, v)),
-                    attn_mask=seen,
-                    is_causal=seen is None,
-                    enable_gqa=shape.heads != shape.kv_heads,
-                )
-                stream = self._decoder.absorb(layer, stream, read[0].transpose(0, 1))
+                alone = (x.transpose(0, 1)[None] for x in (k, v))
+                read = self._sdpa.chunk(q, *alone, start=0, window=plane.window)
+                stream = self._decoder.absorb(layer, stream, read)
         return Alone(stream, keys, values)
 
     def _as_stored(self, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -146,14 +142,6 @@ class Verifier:
     def _fail(self, words: str) -> None:
         self.failed += 1
         self.first = self.first or words
-
-
-def _seen(positions: torch.Tensor, window: int | None) -> torch.Tensor | None:
-    """[queries, keys] that a window lets be seen; None = all that came before."""
-    if window is None:
-        return None
-    back = positions[:, None] - positions
-    return (back >= 0) & (back < window)
 
 
 def _apart(got: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
