@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 SHARE = 0.25  # of the free memory: others use the machine too
-CPU_BYTES = 256 << 20  # of tensors on the CPU unless a share was asked for: attention is slow there
+CPU_BYTES = 384 << 20  # of tensors on the CPU unless a share was asked for: attention is slow there
 COPIED = 64 << 20  # bytes, to see how fast that goes
 INSTALL = "pip install 'kvtui[gpu]', after torch as pytorch.org says for your device"
 ACCELERATORS = ("cuda", "xpu", "mps")
@@ -137,6 +137,14 @@ class Device:
         free = self.free_bytes()
         allowed = int(free * (SHARE if share is None else share))
         return min(allowed, CPU_BYTES) if self.on_cpu and share is None else allowed
+
+    def limit(self, more: int) -> None:
+        """Let torch take at most so many bytes beyond what it has; on a CPU nothing enforces that."""
+        most = int(self.api.recommended_max_memory()) if self.kind == "mps" else self.total_bytes()
+        cap = None if self.on_cpu else getattr(self.api, "set_per_process_memory_fraction", None)
+        if cap is not None and most:
+            part = min((more + (self.reserved_bytes() or 0)) / most, 1.0)
+            cap(part) if self.kind == "mps" else cap(part, self.device)
 
     def reserved_bytes(self) -> int | None:
         """What torch keeps of the device, used or not; None where it does not say."""

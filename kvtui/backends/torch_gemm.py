@@ -18,9 +18,11 @@ SCALE = 0.02  # of the weights; their values cost nothing, but zeros would be qu
 
 
 def weight_bytes(device: Device, model: ModelSpec, *, tp: int, tokens: int) -> int:
-    """Bytes of the weights on one of `tp` GPUs, and of inputs of up to `tokens` tokens."""
-    numbers = sum(rows * columns for rows, columns in _sizes(model, tp).values())
-    widest = max(rows for rows, _ in _sizes(model, tp).values())
+    """Bytes of the weights on one of `tp` GPUs, of inputs of up to `tokens` tokens, and of what a product of
+    these gives."""
+    sizes = _sizes(model, tp).values()
+    numbers = sum(rows * columns for rows, columns in sizes)
+    widest = max(rows for rows, _ in sizes) + max(columns for _, columns in sizes)
     return (numbers + tokens * widest) * int(device.dtype.itemsize)
 
 

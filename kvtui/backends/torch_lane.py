@@ -79,7 +79,7 @@ class TorchLane:
             )
             gather = GatherAttention(device, self.pool, room=room_for(manager, longest))
         self.attention: Attention = gather
-        self._room = gather.room
+        self.room = gather.room
         self.verifier: Verifier | None = None
         if verify:
             self.verifier = Verifier(self.decoder, device, self.pool, self.tokens, self.planes)
@@ -93,7 +93,7 @@ class TorchLane:
     @property
     def buffer_bytes(self) -> int:
         """What is taken beside the pool."""
-        return self._room.bytes
+        return self.room.bytes
 
     # ---- steps
 
@@ -158,7 +158,7 @@ class TorchLane:
         import torch
 
         unit, slots = self.pool.unit, engine.manager.blocks * engine.manager.block_size
-        context = min(slots, self._room.tokens, 8 * unit)
+        context = min(slots, self.room.tokens, 8 * unit)
         tables = np.zeros((2, -(-context // unit)), np.int32)
         starts = np.array([0, context - 1], np.int64)
         counts = np.array([context, 1], np.int64)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 CPU_SPACE, SPACE = 16 << 20, 64 << 20  # bytes of a mask and of what a kernel makes of it
-LEAST_QUERIES = 16  # in one call, however long the context
+LEAST_QUERIES, MOST_QUERIES = 8, 256  # in one call, however long or short the context
 LEAN_DIM = 256  # of a head: the largest that kernels take which keep no scores
 SCORES = 12  # bytes of a score where they are kept: as they are, in 32 bits, and as weights
 
@@ -50,7 +50,11 @@ class Sdpa:
 
     def queries(self, context: int) -> int:
         """How many are done in one call."""
-        return max(self.space // (context * self._pair_bytes), LEAST_QUERIES)
+        return min(max(self.space // (context * self._pair_bytes), LEAST_QUERIES), MOST_QUERIES)
+
+    def bytes(self, context: int) -> int:
+        """The most that a call takes beside its operands."""
+        return max(self.space, LEAST_QUERIES * context * self._pair_bytes)
 
     @property
     def _pair_bytes(self) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvtui.backends.torch_device import CPU_BYTES, SHARE
+from kvtui.backends.torch_device import CPU_BYTES, SHARE, told
 from kvtui.backends.torch_gemm import weight_bytes
+from kvtui.backends.torch_working import device_bytes, lane_bytes, slot_bytes, step_bytes, verify_bytes
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.comparison.layers import layers_of
@@ -30,6 +31,10 @@ class Sizing:
         self._experiment = experiment
         self._specs = [spec for spec in experiment.lanes if spec.backend == backend.name]
         self._tokens = experiment.rules.max_num_batched_tokens
+        self._longest = experiment.rules.max_model_len
+        with told(backend.device_label):
+            self._allowance = backend.device.allowance(backend.settings.share)
+            backend.device.limit(self._allowance)
         self.assumptions: tuple[str, ...] = ()
         if set(layers_of(backend.model, experiment.tp)) & set(STATES):
             raise ConfigError(
@@ -68,17 +73,29 @@ class Sizing:
             self.assumptions = (*self.assumptions, words)
 
     def _left(self) -> int:
-        """Bytes that may be taken for K/V."""
-        backend = self._backend
-        allowance = backend.device.allowance(backend.settings.share)
-        if not backend.settings.gemm:
-            return allowance
-        weights = weight_bytes(backend.device, backend.model, tp=self._experiment.tp, tokens=self._tokens)
-        return max(allowance - weights, 0)
+        """Bytes that may be taken for K/V: what is allowed less all else that the lanes need."""
+        backend, device = self._backend, self._backend.device
+        needed = step_bytes(device, backend.shape, tokens=self._tokens, longest=self._longest)
+        needed += device_bytes(device)
+        needed += len(self._specs) * lane_bytes(device, backend.shape, layers=backend.real_layers)
+        if backend.settings.gemm:
+            needed += weight_bytes(device, backend.model, tp=self._experiment.tp, tokens=self._tokens)
+        left = max(self._allowance - needed, 0)
+        return left - min(self._to_verify(), left // 2)
+
+    def _to_verify(self) -> int:
+        """Bytes for the longest request once more, by itself."""
+        backend, work = self._backend, self._experiment.workload
+        if not backend.settings.verify:
+            return 0
+        longest = int((work.prompt + work.output).max(initial=0))
+        return verify_bytes(backend.device, backend.shape, layers=backend.real_layers, longest=longest)
 
     def _bytes(self, spec: LaneSpec) -> int:
-        """Of a slot: in the pool, and in buffers of at most as many slots of one layer."""
-        return self._backend.slot_bytes(spec) + self._backend.room_bytes(spec)
+        """Of a slot: in the pool, in buffers of at most as many slots of one layer, and to read it."""
+        backend, room = self._backend, self._backend.room_bytes(spec)
+        read = slot_bytes(backend.device, backend.shape, room=room)
+        return backend.slot_bytes(spec) + room + read
 
     def _most_slots(self) -> int:
         each = self._left() // len(self._specs)
@@ -105,7 +122,7 @@ class Sizing:
         need = sum(tried.pool_slots(spec) * self._bytes(spec) for spec in self._specs) / MIB
         return BackendError(
             f"{len(self._specs)} pools of {wanted:,} slots in {self._backend.real_layers} layers and their "
-            f"buffers need {need:,.0f} MiB; {self._limit()} on {self._backend.device_label} are "
-            f"{self._left() / MIB:,.0f} MiB",
+            f"buffers need {need:,.0f} MiB; {self._limit()} on {self._backend.device_label} leave "
+            f"{self._left() / MIB:,.0f} MiB for them",
             hint=f"at most --blocks {max(most // unit, 0):,}, fewer --kv-layers or a larger --device-share",
         )

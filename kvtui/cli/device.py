@@ -32,7 +32,7 @@ OPTIONS = (
         "--device-share",
         type=click.FloatRange(0, 1, min_open=True),
         metavar="X",
-        help="Share of the device's free memory to take (0.25; on a CPU at most 256 MiB).",
+        help="Share of the device's free memory to take (0.25; on a CPU at most 384 MiB).",
     ),
     click.option(
         "--verify",

@@ -64,6 +64,7 @@ def pinned(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pinned]:
         "empty_cache": lambda: None,
         "mem_get_info": lambda device: (3 * GIB, 80 * GIB),
         "memory_reserved": lambda device: 2 * GIB,
+        "set_per_process_memory_fraction": lambda part, device: None,
         "get_device_name": lambda device: "NVIDIA Dressed",
         "is_bf16_supported": lambda including_emulation: not including_emulation,
         "get_device_properties": lambda device: SimpleNamespace(uuid="1-2"),
@@ -154,3 +155,13 @@ def test_a_kernel_that_is_not_taken_leaves_torch_as_it_was(
     verdicts = dict(torch_kernels.probed(on_tensors(world(11))))
     assert verdicts == {"unfit": "not on this device"}
     assert not active
+
+
+def test_torch_may_take_no_more_than_the_share(pinned: Pinned, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kvtui.backends.torch_backend import Settings, TorchBackend
+
+    caps: list[Any] = []
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda *cap: caps.append(cap))
+    tried = experiment("paged:backend=torch", requests=2)
+    TorchBackend(tried.model, Settings(device="cpu", kv_layers=1)).fit(tried, asked=True)
+    assert caps == [(pytest.approx((3 / 4 + 2) / 80), CPU.device)]

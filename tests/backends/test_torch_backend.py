@@ -93,8 +93,8 @@ def test_a_pool_nobody_asked_for_is_cut_to_what_is_allowed() -> None:
     tried = on_cpu(experiment(slots=None))
     specs = tried.lanes
     taken = sum((tried.pool_slots(spec) + 8) * tried.backend.slot_bytes(spec) for spec in specs)
-    assert 100 << 20 < taken <= 256 << 20
-    assert any("pools cut" in words and "256 MiB" in words for words in tried.assumptions)
+    assert 100 << 20 < taken <= 384 << 20
+    assert any("pools cut" in words and "384 MiB" in words for words in tried.assumptions)
 
 
 def test_a_pool_that_was_asked_for_and_is_too_large_is_refused() -> None:
