@@ -69,6 +69,7 @@ class TorchBackend:
         self.assumptions: tuple[str, ...] = ()
         self.readings = Readings(self.device)
         self._tp = tp
+        self.steps = 0  # carried out, of all lanes
         self.tokens = 1  # most that one step computes
         self._products: Products | None = None  # the same for all lanes: they take turns
         self._leader = Leader()
@@ -183,6 +184,7 @@ class TorchBackend:
     def lead(self, engine: Engine, spec: LaneSpec) -> StepTimes:
         """See `Backend.lead`."""
         carried = self._new(spec)
+        carried.alone = False  # it waits for those who watch
         self._leader.lead(engine, carried)
         return carried.times
 

@@ -23,9 +23,13 @@ class Carried:
         self._spec = spec
         self.lane: TorchLane | None = None
         self._engine: Engine | None = None
-        self.energy: float | None = None  # of the device when the lane started
+        self.energy: float | None = None  # J that the device had used when the lane started
+        self.alone = True  # whether nothing but the lane's own steps went on since
+        self._used: float | None = None  # J a token, as of its last step
+        self._others = 0  # steps of other lanes that were done before
         self.released = False
         self.times = StepTimes(report=self.report)
+        self.times.ended = self.ended
 
     @property
     def tokens(self) -> int:
@@ -40,6 +44,7 @@ class Carried:
         self._backend.readings.pool_bytes += self.lane.pool.bytes
         self._backend.readings.refresh(now=True)
         self.energy = self._backend.readings.driver.energy_j
+        self._others = self._backend.steps
         if self._backend.table is not None:
             self.lane.watching = partial(self._backend.table.add, self.lane.pool.kind.short)
         return self
@@ -50,8 +55,20 @@ class Carried:
             self.start(engine)
         assert self.lane is not None
         self.times.ps.append(self.lane.duration(engine, plan))
+        self._backend.steps += 1
         self._backend.readings.refresh()
         return self.times.ps[-1]
+
+    def ended(self) -> None:
+        """Its last step is done: what the device has used by now is the lane's, if nobody else's steps came
+        between."""
+        backend = self._backend
+        if self.released or not self.alone or backend.steps - self._others != len(self.times.ps):
+            return
+        backend.readings.refresh(now=True)
+        now = backend.readings.driver.energy_j
+        if self.energy is not None and now is not None and self.tokens:
+            self._used = round((now - self.energy) / self.tokens, 6)
 
     def release(self) -> None:
         """Give the tensors back; what was measured stays."""
@@ -108,12 +125,5 @@ class Carried:
                 "tolerance": verifier.tolerance if verifier else None,
             },
             **backend.readings.report(),
-            "energy_j_per_token": self._energy_per_token(),
+            "energy_j_per_token": self._used,
         }
-
-    def _energy_per_token(self) -> float | None:
-        """Of the whole device, from the start of this lane on: exact where it has the device for itself."""
-        now = self._backend.readings.driver.energy_j
-        if self.energy is None or now is None or not self.tokens:
-            return None
-        return round((now - self.energy) / self.tokens, 6)

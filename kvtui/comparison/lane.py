@@ -92,7 +92,10 @@ class Lane:
 
     def run(self, calls: int = UNLIMITED) -> bool:
         """To the end, or at most so many leaps and full steps; whether something is left to do."""
-        return self.engine.run(calls)
+        going = self.engine.run(calls)
+        if not going and self.times is not None:
+            self.times.ended()
+        return going
 
     def frame(self, *, rows: int = 64, events: int = 200) -> Frame:
         """A picture of now; only of a lane that is watched."""

@@ -65,6 +65,7 @@ class StepTimes:
         self.report = report if report is not None else dict
         self.stop: Callable[[], None] = _nothing  # ends the measuring and gives its memory back
         self.wait: Callable[[int], None] = _no_wait  # until `ready(step)`
+        self.ended: Callable[[], None] = _nothing  # says that the last step is done
 
     def ready(self, step: int) -> bool:
         """Whether `duration` would answer about this step at once, be it with an error."""
@@ -112,7 +113,7 @@ class Backend(Protocol):
 
 
 def _nothing() -> None:
-    """There is nothing to stop."""
+    """There is nothing to do."""
 
 
 def _no_wait(step: int) -> None:

@@ -26,14 +26,13 @@ class FakeNvml(SimpleNamespace):
         "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=97, memory=40),
         "nvmlDeviceGetPowerUsage": 312_500,
         "nvmlDeviceGetEnforcedPowerLimit": 700_000,
-        "nvmlDeviceGetTotalEnergyConsumption": 1_234_500,
         "nvmlDeviceGetTemperature": 61,
         "nvmlDeviceGetClockInfo": 1_980,
         "nvmlDeviceGetCurrentClocksEventReasons": 0x1 | 0x4 | 0x40,
     }
 
     def __init__(self, **state: Any) -> None:
-        super().__init__(**({"missing": (), "gone": False, "driver": True} | state))
+        super().__init__(**({"missing": (), "gone": False, "driver": True, "joules": [1234.5]} | state))
 
     def nvmlInit(self) -> None:
         if not self.driver:
@@ -46,6 +45,11 @@ class FakeNvml(SimpleNamespace):
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
         return index
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: object) -> int:
+        if self.gone or "nvmlDeviceGetTotalEnergyConsumption" in self.missing:
+            raise NVMLError("Not Supported")
+        return int(1000 * self.joules[0])
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.ANSWERS:
@@ -163,17 +167,43 @@ class TestWithTorch:
         assert report["memory"]["others_bytes"] == 18 << 30
         assert report["driver"]["power_w"] == 312.5
 
-    def test_energy_of_a_token_is_what_the_device_used_since_the_lane_began(
+    def test_energy_of_a_token_is_what_the_device_used_from_first_to_last_step(
         self, torch: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """Not what lanes that come after it used."""
+        one, other = self.lanes(monkeypatch)
+        joules = self.joules
+        one.step()
+        joules[0] += 10
+        one.run()
+        joules[0] += 1000  # between the two
+        other.step()
+        joules[0] += 30
+        other.run()
+        joules[0] += 1000
+        tokens = one.engine.output_tokens
+        said = [lane.times.report()["energy_j_per_token"] for lane in (one, other)]
+        assert said == pytest.approx([10 / tokens, 30 / tokens], abs=1e-6)
+
+    def test_energy_of_lanes_that_take_turns_is_nobodys(
+        self, torch: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, other = self.lanes(monkeypatch)
+        for _ in range(3):
+            one.step()
+            other.step()
+            self.joules[0] += 10
+        one.run()
+        other.run()
+        assert [lane.times.report()["energy_j_per_token"] for lane in (one, other)] == [None, None]
+
+    def lanes(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+        """Two on a device that has used `joules`."""
         from kvtui.backends import readings
         from tests.backends.runs import experiment, on_cpu
 
-        fake = driver(monkeypatch)
+        self.joules = [1234.5]
+        driver(monkeypatch, joules=self.joules)
         monkeypatch.setattr(readings, "_nvml_of", lambda device: Nvml(0))
-        lane = on_cpu(experiment("paged:backend=torch", requests=2), verify=0).build(watched=False)[0]
-        lane.step()
-        monkeypatch.setitem(fake.ANSWERS, "nvmlDeviceGetTotalEnergyConsumption", 1_244_500)
-        lane.run()
-        tokens = lane.engine.output_tokens
-        assert lane.times.report()["energy_j_per_token"] == pytest.approx(10 / tokens, abs=1e-6)
+        names = ("paged:backend=torch,name=a", "paged:backend=torch,name=b")
+        return list(on_cpu(experiment(*names, requests=2), verify=0).build(watched=False))
