@@ -58,8 +58,8 @@ class Sdpa:
 
     @property
     def _pair_bytes(self) -> int:
-        """Of a query and a key: two masks, repeated for the heads that share K/V, and as numbers to add, which
-        may be laid out anew."""
+        """Of a query and a key: two masks, one repeated for the heads that share K/V, and that as numbers to
+        add, which may be laid out anew."""
         sharing = self._shape.heads // self._shape.kv_heads
         mask = 2 + sharing * (1 + 2 * self._itemsize)
         return mask if self.lean else mask + SCORES * self._shape.heads
