@@ -17,7 +17,7 @@ from kvtui.tui.prompt import prompt
 from kvtui.tui.view import formats
 
 _ASK = "Export to:"
-_ENTER = f"write it as its end says: {' '.join(WRITERS)}"
+_ENDS = " ".join(suffix.removeprefix(".") for suffix in reversed(WRITERS))
 _WRITING = "Writing it ..."
 _SEEN_S = 0.05  # until that is on the screen, which stands still while it is done
 _THERE = "It exists; enter again replaces it:"
@@ -35,7 +35,7 @@ class ExportTo(ModalScreen[str | None]):
         self._writing = False
 
     def compose(self) -> ComposeResult:
-        yield prompt(_ASK, enter=_ENTER, start=file_name(self._exhibit))
+        yield prompt(_ASK, enter="write it", start=file_name(self._exhibit), more=_ENDS)
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._show_end)

@@ -6,8 +6,10 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, Label
 
 
-def prompt(question: str, *, enter: str, start: str = "", chosen: bool = False) -> Vertical:
-    """`enter`: what the key does; `start` stands there to be changed, `chosen` to be written over."""
+def prompt(question: str, *, enter: str, start: str = "", chosen: bool = False, more: str = "") -> Vertical:
+    """`enter`: what the key does; `start` stands there to be changed, `chosen` to be written over; `more`:
+    what else there is to know."""
     answer = Input(value=start, compact=True, select_on_focus=chosen)
     row = Horizontal(Label(question, id="question"), answer)
-    return Vertical(row, Label(f"enter {enter}   esc leave it", id="answers"), id="ask")
+    answers = f"enter {enter}   esc leave it   {more}".rstrip()
+    return Vertical(row, Label(answers, id="answers"), id="ask")
