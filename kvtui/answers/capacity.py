@@ -234,7 +234,7 @@ def _fit(
     prompts = round(at_once * (1 - generated) / generated)  # tokens a step: each generates one
     pairs = round(prompts * length * (1 - generated) / 2)
     step = seconds(cost.step(at_once, context, prompts, pairs))
-    error = expected_error(asked.engine, asked.model, "each token")
+    error = expected_error(asked.engine, asked.model, "each token", gpu=asked.gpu)
     usd = money.usd_per_million_tokens(
         money.rate(asked.gpu, asked.price), gpus=asked.tp, tokens_per_s=at_once / step
     )

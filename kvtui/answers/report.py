@@ -152,7 +152,9 @@ def _expected_error(experiment: Experiment, lane: Lane) -> dict[str, Any]:
     told: dict[str, Any] = {}
     drafting = experiment.spec_method is not None
     for key, quantity in (("tpot_s", "each token"), ("ttft_s", "first token")):
-        error = expected_error(experiment.engine, experiment.model, quantity, drafting=drafting)
+        error = expected_error(
+            *(experiment.engine, experiment.model, quantity), gpu=experiment.gpu, drafting=drafting
+        )
         told[key] = None if error is None or lane.spec.measured else error.report()
     return told
 

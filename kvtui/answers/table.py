@@ -164,7 +164,8 @@ def _predicted(lanes: Sequence[Lane]) -> list[str]:
         if errors:
             lines.append(
                 f"times {what} are predicted: error {errors[0]['median_pct']:.0f} % (median), "
-                f"{errors[0]['p90_pct']:.0f} % (p90) on {errors[0]['n']:,} published measurements"
+                f"{errors[0]['p90_pct']:.0f} % (p90) on {errors[0]['n']:,} published measurements "
+                f"({errors[0]['measured_on']})"
             )
     prices = {c["source"]: c["usd_per_gpu_hour"] for x in lanes if (c := x.get("cost"))}
     return lines + [f"price: ${usd:g} a GPU hour ({source})" for source, usd in prices.items()]

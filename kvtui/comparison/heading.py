@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kvtui.comparison.experiment import Experiment
 from kvtui.hardware.money import rate
-from kvtui.timing.predict import expected_error
+from kvtui.timing.predict import ExpectedError, expected_error
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,15 @@ class Heading:
     slo: str = ""  # what requests are to keep, in words
     tpot_error: str = ""  # how far off predicted times were where others had measured
     ttft_error: str = ""
+    tpot_off_pct: float | None = None  # the median of these errors
+    ttft_off_pct: float | None = None
+    unmeasured: str = ""  # this GPU, where others had measured on other ones only
 
 
 def heading_of(experiment: Experiment) -> Heading:
     """The heading of an experiment; blocks only where all lanes have blocks of one size."""
     price = rate(experiment.gpu, experiment.price)
+    tpot, ttft = (_error(experiment, quantity) for quantity in ("each token", "first token"))
     one_size = len({spec.block_size for spec in experiment.lanes}) == 1
     return Heading(
         trace=experiment.trace_name,
@@ -48,13 +52,18 @@ def heading_of(experiment: Experiment) -> Heading:
         span_s=experiment.workload.span_s,
         usd_per_hour=None if price is None else price.usd_per_gpu_hour * experiment.tp,
         slo=experiment.slo.text,
-        tpot_error=_error(experiment, "each token"),
-        ttft_error=_error(experiment, "first token"),
+        tpot_error=tpot.text if tpot else "",
+        ttft_error=ttft.text if ttft else "",
+        tpot_off_pct=tpot.median_pct if tpot else None,
+        ttft_off_pct=ttft.median_pct if ttft else None,
+        unmeasured=experiment.gpu.id if tpot and not tpot.this_gpu else "",
     )
 
 
-def _error(experiment: Experiment, quantity: str) -> str:
-    """Nothing where some times are measured, as it is not theirs."""
+def _error(experiment: Experiment, quantity: str) -> ExpectedError | None:
+    """None where some times are measured, as it is not theirs."""
     drafting = experiment.spec_method is not None
-    error = expected_error(experiment.engine, experiment.model, quantity, drafting=drafting)
-    return "" if error is None or any(spec.measured for spec in experiment.lanes) else error.text
+    error = expected_error(
+        *(experiment.engine, experiment.model, quantity), gpu=experiment.gpu, drafting=drafting
+    )
+    return None if any(spec.measured for spec in experiment.lanes) else error

@@ -120,9 +120,10 @@ def _figures(cell: Cell) -> Result:
     usd = money.usd_per_million_tokens(rate, gpus=cell.tp, tokens_per_s=counters.output_tokens_per_s)
     month = money.waste_usd_per_month(rate, gpus=cell.tp, share=wasted / 100)
     errors = {
-        name: expected_error(cell.engine, experiment.model, quantity)
+        name: expected_error(cell.engine, experiment.model, quantity, gpu=experiment.gpu)
         for name, quantity in (("tpot", "each token"), ("ttft", "first token"))
     }
+    told = {name: error and error.report() for name, error in errors.items()} | {"e2e": None}
     return {
         "pool_tokens": lane.info.pool_tokens,
         "max_model_len": experiment.rules.max_model_len,
@@ -144,7 +145,7 @@ def _figures(cell: Cell) -> Result:
         "usd_per_million_tokens": _round(usd),
         "waste_usd_per_month": _round(month),
         "price": rate and rate.report(),
-        "expected_error": {name: error and error.report() for name, error in errors.items()},
+        "expected_error": told,
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
 
 from kvtui import __version__
 from kvtui.sweep.advice import (
@@ -20,8 +19,10 @@ from kvtui.sweep.advice import (
 )
 from kvtui.sweep.cell import Cell, Result
 from kvtui.sweep.plot import Point, scatter
-from kvtui.sweep.table import QUANTITIES, named
+from kvtui.sweep.table import known_errors, named
 from kvtui.sweep.words import SETTINGS, setting
+from kvtui.timing.predict import INHERITED
+from kvtui.traces.synthetic import bundled, recipe
 
 STYLE = """
 :root{--ground:#fbfaf7;--text:#22262b;--soft:#5c646d;--line:#ddd9d0;--best:#0b7a5b;--front:#2f6fb0;--other:#a9a295}
@@ -35,10 +36,11 @@ code{font:0.92em ui-monospace,monospace;background:color-mix(in srgb,var(--line)
 padding:.15em .4em;border-radius:4px;overflow-wrap:anywhere}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.92rem}
 th,td{padding:.4em .5em;text-align:right;border-bottom:1px solid var(--line)}
-td{white-space:nowrap}td small{color:var(--soft);font-size:.85em}
+td small{color:var(--soft);font-size:.85em;white-space:nowrap}
+td.figure{white-space:nowrap}td.figure small{display:block}
 th{color:var(--soft);font-weight:600;line-height:1.25}th:first-child,td:first-child{text-align:left}
 th,table.facts td{vertical-align:top}table.facts td{text-align:left;overflow-wrap:anywhere}
-table.facts td,table.wraps td{white-space:normal}table.facts td:first-child{width:32%}
+table.facts td:first-child{width:32%}
 .key{margin-right:1.2em}.key::before{content:"";display:inline-block;width:.75em;height:.75em;
 border-radius:50%;margin-right:.4em;background:var(--c)}
 tr.best td{font-weight:650;color:var(--best)}
@@ -55,12 +57,23 @@ KEY = "".join(
         ("other", "beaten by another"),
     )
 )
+FIGURES = (
+    *("$ for a million tokens", "keep the limits", "of them a second", "tokens a second"),
+    *("first token", "next tokens", "whole request", "memory wasted"),
+)
 COLUMNS = (
-    "Of the times, 99 of 100 requests have a shorter one; behind ± is the median error of such predictions. "
+    "Of the times, 99 of 100 requests have a shorter one; behind ± is the median error of such predictions "
+    "where others measured any. "
     "First token: from the arrival of a request to the first token of its answer. Next tokens: the mean time "
     "of each that follows. Memory wasted: the mean share of the whole memory for K and V that is held and "
-    "empty, or in holes too small for a request. The settings to be taken are marked."
+    "empty, or in holes too small for a request, and what that share of the rent is. The settings to be "
+    "taken are marked."
 )
+REST = {
+    "tokens a second, dollars": INHERITED,
+    "limits kept, memory wasted": "n/a, nobody has measured: they follow from the times and from a memory "
+    "that is an estimate",
+}
 CAVEATS = (
     "Every scheduler decision is simulated step for step by the rules of vLLM; seconds come from a model of "
     "step times that was fitted to published measurements, with the errors named above.",
@@ -160,45 +173,51 @@ def _plot(found: Answer, done: list[tuple[Cell, Result]]) -> str:
         y = r["e2e_s"]["p99"]
         if y is None:
             continue
-        error = r["expected_error"]["tpot"]
-        share = error["median_pct"] / 100 if error else 0.0
         kind = "best" if cell.key == found.best else "front" if cell.key in found.pareto else "other"
         text = f"{named(found, cell)}: {y:.2f} s, {r['output_tokens_per_s']:,.0f} tokens/s"
-        points.append(Point(price_of(cell, r), y, y / (1 + share), y * (1 + share), kind, text))
+        points.append(Point(price_of(cell, r), y, kind, text))
     if not points:
         return ""
     priced = all(r["usd_per_million_tokens"] is not None for _, r in done)
     x = "dollars for a million generated tokens" if priced else "GPU seconds a token"
     return (
         "<h2>Cost against waiting</h2><p class=note>Each dot is one combination of settings: left is "
-        "cheaper, low is faster. Whiskers are the median error of predicted times: as often as not "
-        f"the truth lies within. Point at a dot to see which it is.</p><p class=note>{KEY}</p>"
+        "cheaper, low is faster. How far off the time of a whole request is nobody has measured. "
+        f"Point at a dot to see which it is.</p><p class=note>{KEY}</p>"
         + scatter(points, x=x, y="seconds within which 99 of 100 requests are done")
     )
 
 
 def _table(found: Answer, done: list[tuple[Cell, Result]]) -> str:
     names = found.varied
-    heads = [*(SETTINGS.get(n, n) for n in names), "keep the limits", "tokens a second", "first token"]
-    heads = [*(heads if names else ["", *heads]), "next tokens", "whole request", "memory wasted"]
-    heads.append("$ for a million tokens")
+    heads = [*([SETTINGS.get(n, n) for n in names] or [""]), *FIGURES]
     rows = []
     for cell, r in done:
         row = [setting(name, getattr(cell, name)) for name in names] or ["the only one"]
-        row += [_share(r["slo_attainment"]), f"{r['output_tokens_per_s']:,.0f}"]
-        times = [_time(r, key) for key in ("ttft", "tpot", "e2e")]
-        waste = [f"{r['wasted_pct']:.1f} %"]
-        waste += ["n/a" if r["usd_per_million_tokens"] is None else f"{r['usd_per_million_tokens']:.2f}"]
-        texts = [*map(escape, row), *times, *waste]
+        texts = [f"<td>{escape(text).replace(':', ':<wbr>')}</td>" for text in row]
+        texts += [f"<td class=figure>{text}</td>" for text in _figures(r)]
         mark = " class=best" if cell.key == found.best else ""
-        rows.append(f"<tr{mark}>" + "".join(f"<td>{text}</td>" for text in texts) + "</tr>")
+        rows.append(f"<tr{mark}>{''.join(texts)}</tr>")
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
     return f"<p class=note>{COLUMNS}</p><div class=scroll><table><tr>{head}</tr>{''.join(rows)}</table></div>"
 
 
+def _figures(r: Result) -> list[str]:
+    """As `FIGURES` has them, the most asked for first."""
+    usd, month, good = r["usd_per_million_tokens"], r["waste_usd_per_month"], r["goodput_rps"]
+    waste = f"{r['wasted_pct']:.1f} %" + ("" if month is None else f" <small>${month:,.0f} a month</small>")
+    return [
+        "n/a" if usd is None else f"{usd:.2f}",
+        _share(r["slo_attainment"]),
+        "n/a" if good is None else f"{good:,.2f}",
+        f"{r['output_tokens_per_s']:,.0f}",
+        *(_time(r, key) for key in ("ttft", "tpot", "e2e")),
+        waste,
+    ]
+
+
 def _time(r: Result, key: str) -> str:
-    value = r[f"{key}_s"]["p99"]
-    error = r["expected_error"].get("ttft" if key == "ttft" else "tpot")
+    value, error = r[f"{key}_s"]["p99"], r["expected_error"].get(key)
     if value is None:
         return "n/a"
     text = f"{value * 1000:,.0f} ms" if value < 1 else f"{value:,.1f} s"
@@ -220,19 +239,18 @@ def _others(found: Answer) -> str:
 
 
 def _errors(done: list[tuple[Cell, Result]]) -> str:
-    seen: dict[tuple[str, str], Any] = {}
-    for cell, r in done:
-        for name, error in r["expected_error"].items():
-            seen.setdefault((QUANTITIES[name], cell.engine), error)
     rows = []
-    for (name, engine), error in seen.items():
+    for name, error in known_errors(done):
         figures = ["n/a"] * 4
         if error:
             how = "held out" if error["held_out"] else "fitted"
             figures = [f"{error['median_pct']:.0f} %", f"{error['p90_pct']:.0f} %", f"{error['n']:,}"]
             figures.append(f"{error['measured_on']} ({how})")
-        cells = "".join(f"<td>{escape(text)}</td>" for text in (f"{name}, {engine}", *figures))
+        cells = "".join(f"<td>{escape(text)}</td>" for text in (name, *figures))
         rows.append(f"<tr>{cells}</tr>")
+    rows += [
+        f"<tr><td>{escape(name)}</td><td colspan=4>{escape(told)}</td></tr>" for name, told in REST.items()
+    ]
     head = (
         "<th>time</th><th>median error</th><th>9 of 10 errors are below</th><th>measurements</th><th>on</th>"
     )
@@ -240,7 +258,7 @@ def _errors(done: list[tuple[Cell, Result]]) -> str:
         "Predictions against benchmarks that others published. Held out: the model of step times had not "
         "been fitted to these measurements."
     )
-    table = f"<table class=wraps><tr>{head}</tr>{''.join(rows)}</table>"
+    table = f"<table><tr>{head}</tr>{''.join(rows)}</table>"
     return f"<p class=note>{note}</p><div class=scroll>{table}</div>"
 
 
@@ -251,11 +269,19 @@ def _settings(found: Answer, cell: Cell | None) -> str:
     left |= {n for n in ("model_sha256", "engine_sha256") if getattr(cell, n) is None}
     shown = {n: getattr(cell, n) for n in cell.__dataclass_fields__ if n not in left}
     words = {SETTINGS.get(name, name): setting(name, value) for name, value in shown.items()}
+    words["seed"] = _seed(found)
     words["limits"] = cell.slo.text or "none"
     prices = {f"price of {c.gpu}": r["price"] for c, r in found.cells if r.get("price")}
     words |= {n: f"${p['usd_per_gpu_hour']:g} a GPU hour ({p['source']})" for n, p in prices.items()}
     cells = [f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in words.items()]
     return f"<div class=scroll><table class=facts>{''.join(cells)}</table></div>"
+
+
+def _seed(found: Answer) -> str:
+    """Seeds of the traces: nothing else in a sweep is drawn."""
+    names = dict.fromkeys(cell.trace for cell, _ in found.cells)
+    seeds = [f"{recipe(name).seed}, of the bundled trace {name}" for name in names if name in bundled()]
+    return "; ".join(seeds) or "none: nothing is drawn"
 
 
 def _share(value: float | None) -> str:

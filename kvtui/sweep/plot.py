@@ -12,22 +12,20 @@ LEFT, RIGHT, TOP, BOTTOM = 74, 20, 18, 52
 
 
 class Point(NamedTuple):
-    """One cell: where it stands, its `band` to both sides of y, what it says when pointed at."""
+    """One cell: where it stands, what it says when pointed at."""
 
     x: float
     y: float
-    low: float
-    high: float
     kind: str  # class of the style: best, front or other
     text: str
 
 
 def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
-    """Axes start at 0; whiskers show how far off y is expected to be as often as not."""
+    """Axes start at 0."""
     if not points:
         return ""
     right = _rounded(max(p.x for p in points))
-    top = _rounded(max(p.high for p in points))
+    top = _rounded(max(p.y for p in points))
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(y)} against {escape(x)}">',
         *_grid(right, top),
@@ -40,11 +38,10 @@ def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
     line = " ".join(f"{_x(p.x, right):.1f},{_y(p.y, top):.1f}" for p in front)
     parts.append(f'<polyline class="front" points="{line}"/>')
     for p in sorted(points, key=lambda p: ("other", "front", "best").index(p.kind)):
-        px = _x(p.x, right)
         parts += [
             f'<g class="{p.kind}"><title>{escape(p.text)}</title>',
-            f'<line x1="{px:.1f}" x2="{px:.1f}" y1="{_y(p.low, top):.1f}" y2="{_y(p.high, top):.1f}"/>',
-            f'<circle cx="{px:.1f}" cy="{_y(p.y, top):.1f}" r="{7 if p.kind == "best" else 5}"/></g>',
+            f'<circle cx="{_x(p.x, right):.1f}" cy="{_y(p.y, top):.1f}" '
+            f'r="{7 if p.kind == "best" else 5}"/></g>',
         ]
     return "".join([*parts, "</svg>"])
 

@@ -20,6 +20,7 @@ from kvtui.sweep.advice import (
     waste_told,
 )
 from kvtui.sweep.cell import Cell, Result
+from kvtui.timing.predict import INHERITED
 
 HEADS = {
     "max_num_batched_tokens": "tokens/step",
@@ -29,14 +30,19 @@ HEADS = {
     "kv_dtype": "kv",
     "scale_rate": "rate x",
 }
-FIGURES = ("good", "tok/s", "first", "next", "all", "waste", "$/M")
+FIGURES = ("good", "rps", "tok/s", "first", "next", "all", "waste", "$/M")
 FIGURES_NOTE = (
-    "good: requests that keep the limits; first, next, all: time to the first token, for each further one, "
-    "for the whole request (99 of 100 are faster)"
+    "good: requests that keep the limits; rps: such requests a second; first, next, all: time to the first "
+    "token, for each further one, for the whole request (99 of 100 are faster)"
 )
 WASTE_NOTE = "waste: held and empty, or in holes too small for a request: the mean share of the whole pool"
 WIDTH = 80  # columns that are kept to where one space between columns does it
-QUANTITIES = {"tpot": "each token", "ttft": "first token"}  # whose error is known
+QUANTITIES = {"tpot": "each token", "ttft": "first token", "e2e": "whole request"}
+UNMEASURED = {
+    "tokens/s, $/M": INHERITED,
+    "good, rps, waste": "n/a, nobody has measured: they follow from the times, and from a pool that is an "
+    "estimate",
+}
 ROWS = 40  # of the table; --json has all
 
 
@@ -77,6 +83,7 @@ def _row(found: Answer, cell: Cell, r: Result, names: tuple[str, ...]) -> list[s
         "*" if cell.key in found.pareto else " ",
         *(_setting(getattr(cell, name)) for name in names),
         _share(r["slo_attainment"]),
+        _rate(r["goodput_rps"]),
         f"{r['output_tokens_per_s']:,.0f}",
         *(_time(r[key]["p99"]) for key in ("ttft_s", "tpot_s", "e2e_s")),
         f"{r['wasted_pct']:.1f}%",
@@ -106,12 +113,9 @@ def _advice(found: Answer) -> list[str]:
 
 def _errors(done: list[tuple[Cell, Result]]) -> list[str]:
     """One line for each kind of prediction that was made."""
-    seen: dict[str, Any] = {}
-    for cell, r in done:
-        for name, error in r["expected_error"].items():
-            seen.setdefault(f"{QUANTITIES[name]} ({cell.engine})", error)
+    seen = known_errors(done)
     lines = ["", "Times are predicted. Errors on measurements that others published:"] if seen else []
-    for name, error in seen.items():
+    for name, error in seen:
         if error is None:
             lines.append(f"  {name}: n/a, nobody has measured")
         else:
@@ -120,12 +124,25 @@ def _errors(done: list[tuple[Cell, Result]]) -> list[str]:
                 f"  {name}: median {error['median_pct']:.0f} %, p90 {error['p90_pct']:.0f} % "
                 f"({error['n']:,} {how}: {error['measured_on']})"
             )
+    lines += [f"  {name}: {told}" for name, told in UNMEASURED.items()] if seen else []
     prices = {
         f"{c.gpu}: ${r['price']['usd_per_gpu_hour']:g} an hour, {r['price']['source']}"
         for c, r in done
         if r["price"]
     }
     return [*lines, *sorted(prices)]
+
+
+def known_errors(done: list[tuple[Cell, Result]]) -> list[tuple[str, Any]]:
+    """Errors by what was predicted, each as often as they differ: by engine, kind of model and GPU. None
+    where nobody measured."""
+    seen: list[tuple[str, Any]] = []
+    for cell, r in done:
+        for name, error in r["expected_error"].items():
+            one = f"{QUANTITIES[name]} ({cell.engine})", error
+            if one not in seen:
+                seen.append(one)
+    return seen
 
 
 def _rest(found: Answer) -> list[str]:
@@ -149,7 +166,13 @@ def _setting(value: Any) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.1%}"
+    if value is None:
+        return "n/a"
+    return "100%" if value == 1 else f"{value:.1%}"
+
+
+def _rate(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 def _time(value: float | None) -> str:

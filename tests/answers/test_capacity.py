@@ -202,16 +202,22 @@ def test_prices_are_the_users() -> None:
 
 
 def test_an_error_is_told_or_there_is_none() -> None:
-    token = expected_error("vllm", LLAMA, "each token")
+    token = expected_error("vllm", LLAMA, "each token", gpu=H100)
     assert token is not None
     assert token.held_out
     assert token.median_pct <= 15
     low, high = token.band(1.0)
     assert low < 1 < high
-    mixture = expected_error("vllm", model("mixtral-8x7b"), "each token")
+    mixture = expected_error("vllm", model("mixtral-8x7b"), "each token", gpu=H100)
     assert mixture is not None
     assert mixture.median_pct > token.median_pct
-    assert expected_error("mine.json", LLAMA, "each token") is None
+    assert token.measured_on == "other models and GPUs: b200, h100-sxm, h200"
+    assert token.this_gpu
+    elsewhere = expected_error("vllm", LLAMA, "each token", gpu=gpu("a10g"))
+    assert elsewhere is not None
+    assert elsewhere.measured_on == f"{token.measured_on}; none on a10g"
+    assert not elsewhere.this_gpu
+    assert expected_error("mine.json", LLAMA, "each token", gpu=H100) is None
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from kvtui.sweep.grid import expand, read_grid, values
 from kvtui.sweep.html import page
 from kvtui.sweep.plot import Point, scatter
 from kvtui.sweep.table import table
+from kvtui.traces.synthetic import recipe
 from tests.cli.run import kvtui
 from tests.sweep.work import cell
 
@@ -46,7 +47,7 @@ def made(cell: Cell, *, usd: float | None = 1.0, e2e: float = 5.0, good: float =
         "usd_per_million_tokens": usd,
         "waste_usd_per_month": None if usd is None else 3.0,
         "price": {"usd_per_gpu_hour": 1.0, "source": "given"},
-        "expected_error": {"tpot": error, "ttft": None},
+        "expected_error": {"tpot": error, "ttft": None, "e2e": None},
     }
 
 
@@ -190,6 +191,11 @@ def test_table_and_page_say_the_error_of_each_prediction() -> None:
     assert "±7 %" in html
     assert "±n/a" in html
     assert html.count("<circle") == 2
+    assert "whiskers" not in html.lower()
+    assert re.search(r"tokens/s, \$/M: no error of their own", text)
+    assert re.search(r"whole request \(vllm\): n/a", text)
+    assert "tokens a second, dollars</td><td colspan=4>no error of their own" in html
+    assert re.search(r"<td>whole request \(vllm\)</td><td>n/a</td>", html)
     assert not re.search(r"(src|href)\s*=|https?:|<script", html), "needs nothing but itself"
     assert json.loads(json.dumps(report(found)))["recommended"]["keeps_slo"]
     assert "None of the settings" in page(answer([(cell(3), refused)]))
@@ -212,8 +218,57 @@ def test_four_settings_fit_into_a_terminal_and_the_page_says_them_in_words() -> 
         assert word not in said
 
 
+def test_the_page_shows_the_error_of_a_whole_request_as_unknown_and_dollars_first() -> None:
+    (row,) = re.findall(r"<tr class=best>.*?</tr>", page(answer([made(cell(1))])))
+    figures = re.findall(r"<td class=figure>(.*?)</td>", row)
+    assert figures == [
+        *("1.00", "100.0%", "2.00", "100", "5.0 s <small>±n/a</small>", "5.0 s <small>±7 %</small>"),
+        *("5.0 s <small>±n/a</small>", "1.0 % <small>$3 a month</small>"),
+    ]
+
+
+def test_errors_of_several_gpus_are_told_apart() -> None:
+    """Those of a GPU on which nobody measured say so."""
+    results = [(c, run_cell(c)) for c in (burst(gpu="a10g", limit=3), burst(gpu="h100-sxm", limit=3))]
+    found = answer(results)
+    for text in (table(found), page(found)):
+        assert len(re.findall(r"b200, h100-sxm, h200; none on a10g", text)) == 2
+        assert len(re.findall(r"b200, h100-sxm, h200(?!;)", text)) == 2
+
+
+def test_the_page_says_which_seeds_there_are() -> None:
+    bundled = page(answer([made(burst())]))
+    assert f"<td>seed</td><td>{recipe('burst').seed}, of the bundled trace burst</td>" in bundled
+    own = page(answer([made(burst(trace="/data/mine.csv"))]))
+    assert "<td>seed</td><td>none: nothing is drawn</td>" in own
+
+
+def test_goodput_is_good_requests_over_the_time_they_took() -> None:
+    """Counted request by request."""
+    tried = burst(slo=Slo(e2e_s=run_cell(burst())["e2e_s"]["p50"]))
+    result = run_cell(tried)
+    (lane,) = experiment_of(tried).build(watched=False)
+    lane.run()
+    ends, arrivals = lane.engine.results.finish, lane.engine.workload.arrival_ns * 1000
+    good = sum(end - start <= tried.slo.e2e_s * 10**12 for start, end in zip(arrivals, ends, strict=True))
+    assert 0 < good < len(ends)
+    assert result["goodput_rps"] == pytest.approx(good / (max(ends) / 10**12), rel=1e-5)
+    text = table(answer([(tried, result)]))
+    head, row = text.splitlines()[2:4]
+    assert row.split()[head.split().index("rps") + 1] == f"{result['goodput_rps']:.3g}"
+
+
+def test_waste_is_its_share_of_the_rent() -> None:
+    tried = burst(price=2.0, manager="contiguous")
+    result = run_cell(tried)
+    assert result["wasted_pct"] > 10
+    rent = 2.0 * 730 * result["wasted_pct"] / 100
+    assert result["waste_usd_per_month"] == pytest.approx(rent, rel=1e-5)
+    assert f"<small>${rent:,.0f} a month</small>" in page(answer([(tried, result)]))
+
+
 def test_a_plot_keeps_points_inside() -> None:
-    svg = scatter([Point(3.0, 7.0, 6.0, 8.0, "best", "a & b")], x="x", y="y")
+    svg = scatter([Point(3.0, 7.0, "best", "a & b")], x="x", y="y")
     assert "a &amp; b" in svg
     assert 0 < float(re.findall(r'cx="([\d.]+)"', svg)[0]) < 720
     assert scatter([], x="x", y="y") == ""

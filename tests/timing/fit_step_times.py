@@ -9,6 +9,8 @@ The first table is fitted to, the others are only compared with. Splits, never b
 * vllm-2023: fitted to the A100, the H100 left out.
 * vllm, trtllm, sglang: fitted to the table's closed-loop rows of one model and GPU; what is held out are the
   other GPUs and models of the further tables (`published_step_times.py` makes one of public sources).
+
+With --errors coefficients stay as they are and only the errors are worked out anew.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from kvtui.hardware.names import gpu_named
 from kvtui.timing import coefficients
 from kvtui.timing.calibration import as_data, fit, log_errors
 from kvtui.timing.coefficients import EngineProfile, Forms
@@ -75,8 +78,14 @@ def left_out_gpus(rows: Sequence[Row], start: Forms) -> list[Compared]:
 
 
 def by_family(compared: Iterable[Compared], *, held_out: bool, rows: str) -> list[dict[str, Any]]:
-    families = Check(tuple(compared), {}).families()
-    return [{"family": name, **row, "held_out": held_out, "rows": rows} for name, row in families.items()]
+    compared = tuple(compared)
+    cards: dict[str, set[str]] = {}
+    for one in compared:
+        cards.setdefault(one.family, set()).add(gpu_named(one.row.text("gpu")).id)
+    return [
+        {"family": name, **row, "held_out": held_out, "rows": rows, "gpus": sorted(cards[name])}
+        for name, row in Check(compared, {}).families().items()
+    ]
 
 
 def fit_profiles(table: Sequence[Row], constants: Forms) -> dict[str, EngineProfile]:
@@ -112,14 +121,33 @@ def unseen(rows: Sequence[Row], fitted: Sequence[Row]) -> list[Row]:
     return [row for row in rows if kind(row) not in seen]
 
 
-def fit_all(table: Sequence[Row], more: Sequence[Sequence[Row]]) -> dict[str, Any]:
+def small(table: Sequence[Row]) -> list[Row]:
+    """Measurements of parts of a step."""
+    return [row for row in table if row.text("scope") in ("kernel", "layer_linear", "allreduce")]
+
+
+def fit_all(table: Sequence[Row], more: Sequence[Sequence[Row]], *, errors_only: bool) -> dict[str, Any]:
     """What data/steptime.json holds."""
-    small = [row for row in table if row.text("scope") in ("kernel", "layer_linear", "allreduce")]
-    start = coefficients.forms()
-    constants = fit_forms(start, parts(small))
-    profiles = fit_profiles(table, constants)
-    how: dict[str, Any] = {"profiles": profiles, "constants": constants}
-    residuals = by_family(left_out_gpus(small, start), held_out=True, rows="each GPU, from the others")
+    start = constants = coefficients.forms()
+    profiles = coefficients.engines()
+    if not errors_only:
+        constants = fit_forms(start, parts(small(table)))
+        profiles = fit_profiles(table, constants)
+    residuals = by_family(left_out_gpus(small(table), start), held_out=True, rows="each GPU, from the others")
+    residuals += errors_of(table, more, {"profiles": profiles, "constants": constants})
+    return {
+        "about": ABOUT,
+        "forms": as_data(constants),
+        "engines": {name: as_data(profile) for name, profile in profiles.items()},
+        "residuals": residuals,
+    }
+
+
+def errors_of(
+    table: Sequence[Row], more: Sequence[Sequence[Row]], how: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Of whole steps and of benchmarks, fitted and held out."""
+    residuals: list[dict[str, Any]] = []
     steps = [row for row in table if row.text("scope") == "step"]
     for card in sorted({row.text("gpu") for row in steps}):
         compared = check([row for row in steps if row.text("gpu") == card], **how).compared
@@ -129,21 +157,17 @@ def fit_all(table: Sequence[Row], more: Sequence[Sequence[Row]]) -> dict[str, An
     for rows in more:
         compared = check(unseen(rows, table), **how).compared
         residuals += by_family(compared, held_out=True, rows="other models and GPUs")
-    return {
-        "about": ABOUT,
-        "forms": as_data(constants),
-        "engines": {name: as_data(profile) for name, profile in profiles.items()},
-        "residuals": residuals,
-    }
+    return residuals
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("tables", nargs="+")
     parser.add_argument("-o", "--output", required=True)
+    parser.add_argument("--errors", action="store_true")
     options = parser.parse_args(arguments)
     table, *more = [read(path)[0] for path in options.tables]
-    data = fit_all(table, more)
+    data = fit_all(table, more, errors_only=options.errors)
     Path(options.output).write_text(json.dumps(data, indent=1) + "\n", "utf-8")
     return 0
 

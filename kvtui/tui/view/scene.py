@@ -114,7 +114,8 @@ def error_words(heading: Heading) -> str:
     """How far off predicted times were where others had measured; nothing where that is not known."""
     if not (heading.tpot_error and heading.ttft_error):
         return ""
-    return f"Predicted: {heading.tpot_error} each next token, {heading.ttft_error} the first."
+    elsewhere = f" None was measured on {heading.unmeasured}." if heading.unmeasured else ""
+    return f"Predicted: {heading.tpot_error} each next token, {heading.ttft_error} the first.{elsewhere}"
 
 
 def drained(scene: Scene, lane: int) -> bool:

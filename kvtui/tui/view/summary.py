@@ -257,7 +257,8 @@ def _notes(scene: Scene, base: int, other: int) -> list[tuple[str, str]]:
         notes.append(("Limits", text))
     if heading.tpot_error and heading.ttft_error:
         text = f"predicted; where others measured they were off by {heading.tpot_error} for each next token"
-        notes.append(("Times", f"{text}, {heading.ttft_error} for the first."))
+        elsewhere = f"; none of them was on {heading.unmeasured}" if heading.unmeasured else ""
+        notes.append(("Times", f"{text}, {heading.ttft_error} for the first{elsewhere}."))
     region = names[base].region_blocks
     if region and names[other].manager == "paged":
         slots = region * names[base].block_size
