@@ -41,7 +41,7 @@ class ExpectedError:
 
     def report(self) -> dict[str, Any]:
         """As JSON."""
-        return asdict(self)
+        return {**asdict(self), "gpus": list(self.gpus)}
 
 
 def band(value: float, median_pct: float) -> tuple[float, float]:

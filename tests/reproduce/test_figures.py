@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from kvtui.timing.roofline import RooflineCost
 from kvtui.traces.published import LIMIT, OPENCHAT_LIMIT, alpaca, openchat, pairs_of, poisson, sharegpt
 from kvtui.traces.workload import Workload
 from tests.cli.run import kvtui
+from tests.serving.build import workload
 from tests.shared import SHARED, needs_shared
 
 REFERENCE = SHARED / "reference"
@@ -143,6 +145,26 @@ def test_without_its_files_a_figure_says_what_it_needs() -> None:
     entries = caches.mooncake(Settings())
     assert all(entry.ours is None and entry.passed is None for entry in entries)
     assert any("--data" in entry.note for entry in entries)
+
+
+def test_the_last_half_of_a_trace_is_counted_in_tokens() -> None:
+    """Prompts of 520 tokens whose first block of 512 was there before: half of the blocks."""
+    plain = workload([(at, 520, 1) for at in range(4)])
+    chain = np.array([0, 1, 0, 2, 0, 3, 0, 4], np.int64)
+    made = replace(plain, unit=512, chain=chain, chain_start=np.arange(0, 9, 2))
+    last = caches.last_half(made)[-1]
+    assert last.id == "unlimited"
+    assert last.ours == pytest.approx(100 * 512 / 520)
+
+
+def test_hit_rates_of_the_public_traces_are_those_of_others() -> None:
+    """With the whole files: 17 values within 0.1 percentage points, and what the paper prints."""
+    folder = SHARED / "traces"
+    if not (folder / "conversation_trace.jsonl").exists():
+        pytest.skip("needs the whole traces of kvcache-ai/Mooncake, of which only the first rows are here")
+    found = judged(caches.mooncake(Settings(folder)))
+    assert {"mooncake.conversation.4096", "mooncake.conversation.last_half.8192"} <= found.keys()
+    assert all(found.values())
 
 
 def test_the_command_prints_a_list_of_figures() -> None:

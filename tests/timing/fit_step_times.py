@@ -72,8 +72,10 @@ def left_out_gpus(rows: Sequence[Row], start: Forms) -> list[Compared]:
     """Each GPU predicted from the others."""
     compared: list[Compared] = []
     for card in sorted({row.text("gpu") for row in rows}):
-        others = fit_forms(start, parts(row for row in rows if row.text("gpu") != card))
-        compared += check([row for row in rows if row.text("gpu") == card], constants=others).compared
+        own = [row for row in rows if row.text("gpu") == card]
+        others = parts(row for row in rows if row.text("gpu") != card)
+        needed = {part: others[part] for part, there in parts(own).items() if there}
+        compared += check(own, constants=fit_forms(start, needed)).compared
     return compared
 
 

@@ -50,7 +50,11 @@ Row = dict[str, Any]
 
 def served(wheel: zipfile.ZipFile) -> Iterator[Row]:
     """Mean latencies under a constant number of requests, one row each for first and further tokens."""
-    text = wheel.read(f"{SYSTEMS}/silicon_sample.csv").decode()
+    return benchmarks(wheel.read(f"{SYSTEMS}/silicon_sample.csv").decode())
+
+
+def benchmarks(text: str) -> Iterator[Row]:
+    """The same from the text of that table."""
     for row in csv.DictReader(io.StringIO(text)):
         plain = row["mode"] == "agg" and row["attention_dp_size"] in ("", "1") and row["pp_size"] in ("", "1")
         name = row["model_path"].split("/")[-1]

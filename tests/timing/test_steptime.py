@@ -8,6 +8,7 @@ import json
 from dataclasses import asdict, replace
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +24,8 @@ from kvtui.timing.roofline import LinearCost, RooflineCost
 from kvtui.timing.steptime import Check, Row, check, quantile, read
 from tests.cli.run import complaint, kvtui
 from tests.shared import SHARED
+from tests.timing.fit_step_times import by_family, errors_of, left_out_gpus, small, unseen
+from tests.timing.published_step_times import benchmarks
 
 STEP_TIMES = SHARED / "reference" / "step_times.csv"
 HEAD = "gpu,model,tp,phase,scope,op,batch_size,context_len,chunk_tokens,output_len,measured_ms,dtype,engine"
@@ -78,6 +81,50 @@ def test_held_out_errors_that_are_shown_hold_the_gates() -> None:
     assert mixtures["n"] == 630
     for family in ("linear layers", "attention kernels", "all-reduce"):
         assert held_out[family, "each GPU, from the others"]["median_error_pct"] <= 20
+
+
+def same(again: list[dict[str, Any]], *, held_out: bool) -> None:
+    """Worked out anew they are what is shown: n to the row, errors to what rounding of coefficients makes."""
+    shown = {(r["family"], r["rows"]): r for r in residuals()}
+    for row in again:
+        known = shown[row["family"], row["rows"]]
+        assert (known["n"], known["held_out"], known["gpus"]) == (row["n"], held_out, row["gpus"])
+        for key in ("median_error_pct", "p90_error_pct", "bias_pct"):
+            assert known[key] == pytest.approx(row[key], abs=0.1), (row["family"], key)
+
+
+@needs_table
+def test_errors_that_are_shown_of_published_rows_are_theirs() -> None:
+    """Times of first tokens among them, and whole steps on the GPU that was held out."""
+    table = read(str(STEP_TIMES))[0]
+    again = errors_of(table, [], {})
+    assert {r["family"] for r in again} >= {f"{name} first token" for name in ("vllm", "trtllm", "sglang")}
+    for held_out in (True, False):
+        same([r for r in again if r["held_out"] is held_out], held_out=held_out)
+
+
+@needs_table
+def test_errors_of_parts_of_a_step_are_those_of_gpus_left_out_of_the_fit() -> None:
+    from kvtui.timing.coefficients import forms
+
+    compared = left_out_gpus(small(read(str(STEP_TIMES))[0]), forms())
+    again = by_family(compared, held_out=True, rows="each GPU, from the others")
+    assert [row["n"] for row in again] == [25, 52, 40]
+    same(again, held_out=True)
+
+
+def test_first_tokens_are_said_to_be_as_far_off_as_they_are() -> None:
+    """With the package in whose tables the benchmarks are; without it nothing is recomputed."""
+    package = pytest.importorskip("aiconfigurator_core", reason="its benchmarks are the measurements")
+    text = (Path(package.__file__).parent / "systems" / "silicon_sample.csv").read_text("utf-8")
+    rows = [
+        Row(at, {key: str(value) for key, value in cells.items()}, float(cells["measured_ms"]) / 1000)
+        for at, cells in enumerate(benchmarks(text))
+        if cells["engine"].startswith("vllm") and cells["measured_ms"]
+    ]
+    fitted = read(str(STEP_TIMES))[0]
+    compared = check(unseen(rows, fitted)).compared
+    same(by_family(compared, held_out=True, rows="other models and GPUs"), held_out=True)
 
 
 @needs_table
