@@ -11,7 +11,7 @@ from kvtui.tui.view.digits import SMALL, digits, fit
 from kvtui.tui.view.ink import BAD, BOLD, HOT, T1, T2, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.layout import GRID, Form
 from kvtui.tui.view.palette import Look
-from kvtui.tui.view.scene import Scene, drained, slo_kept, unknown
+from kvtui.tui.view.scene import Scene, dollars, drained, slo_kept, unknown
 from kvtui.tui.view.split import draw_bar, draw_columns, draw_list, draw_most, draw_row, parts_of
 
 _NARROW = (Form.SMALL, Form.TALL, Form.TALLER)
@@ -151,6 +151,11 @@ class _Card:
         if text := slo_kept(self.scene, self.lane):
             self.figure(x, end, y, "SLO kept", text)
 
+    def cost(self, x: int, end: int, y: int) -> None:
+        """Dollars of a million tokens, where there is a price."""
+        if text := dollars(self.scene, self.lane):
+            self.figure(x, end, y, "$/M tok", text)
+
     def bar(self, x: int, y: int, width: int, glyph: str) -> None:
         """Where colours are few or none, every part has the shape that it has in the grid."""
         if not self.look.ascii:
@@ -231,9 +236,15 @@ def _medium(card: _Card) -> None:
     card.bar(x, 10, end - x, "▀")
     draw_list(card.canvas, x, 11, card.parts, width=end - x)
     counters = card.counters
+    free = 16  # row by row upwards, to the end of the list above
     if counters.rejected:
-        card.figure(x, end, 16, "rejected", formats.count(counters.rejected), BAD)
-    card.kept(x, end, 15 if counters.rejected else 16)
+        card.figure(x, end, free, "rejected", formats.count(counters.rejected), BAD)
+        free -= 1
+    if slo_kept(card.scene, card.lane):
+        card.kept(x, end, free)
+        free -= 1
+    if free >= 15:
+        card.cost(x, end, free)
     card.figure(x, end, 17, "waiting", formats.count(counters.waiting))
     card.figure(x, end, 18, "finished", formats.count(counters.finished))
     card.figure(x, end, 19, "tokens/s", formats.count(counters.output_tokens_per_s))
@@ -255,6 +266,7 @@ def _large(card: _Card) -> None:
     card.figure(x + 15, x + 29, 6, rate, formats.count(counters.output_tokens_per_s, width=5))
     card.figure(x + 31, x + 46, 5, "TTFT p50", *card.latency("ttft", "p50"))
     card.figure(x + 31, x + 46, 6, "TTFT p99", *card.latency("ttft", "p99"))
+    card.cost(x + 15, x + 29, 4)
     card.kept(x + 31, x + 46, 4)
     card.bar(2, 49, 64, "▀")
     draw_columns(card.canvas, 2, 50, card.parts, width=card.width - 4, short=False)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from kvtui.frames.frame import Counters, Percentiles
-from kvtui.hardware.money import Rate, usd_per_million_tokens
+from kvtui.timing.predict import band
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, text_width
 from kvtui.tui.view.ink import BAD, BOLD, T1, T3, WARN, Ink, lane_ink
-from kvtui.tui.view.scene import Scene, labels, slo_kept
+from kvtui.tui.view.scene import Scene, dollars, labels, slo_kept
 
 _LABEL, _VALUE, _GAP = 10, 8, 3
+_ERROR, _BANDED = 3, 18  # more of a label with an error; a value with its band
 _LONG, _WIDEST = 17, 16  # of a label and a value about the cache
 Row = tuple[str, list[str], Ink]
 
@@ -19,14 +20,18 @@ def figure_lines(
 ) -> tuple[Line, ...]:
     """Counts and rates: two groups side by side where the width allows it, else one under the other."""
     canvas = Canvas(width, height)
-    groups = [_counts(scene), _rates(scene)]
     lanes, room = len(scene.lanes), width - margin
     beside = 2 * (_LABEL + _VALUE * lanes) + _GAP <= room
+    fixed = 2 * _LABEL + _GAP if beside else _LABEL
+    error = _ERROR if scene.heading.tpot_off_pct is not None else 0  # more of the labels of times
+    if fixed + error + _VALUE * lanes * (1 + beside) > room:
+        error = 0
+    value = _column(scene, (room - fixed - error) // (lanes * (1 + beside)))
+    group = _LABEL + value * lanes
+    used = margin + fixed + error + value * lanes * (1 + beside)
+    groups = [_counts(scene), _rates(scene, label=_LABEL + error, value=value)]
     if beside:  # where not all rows have room: what the cards tell in any case stands first
         groups = [rows[-max(1, height - 1) :] for rows in groups]
-    value = _column(scene, (room - _GAP) // 2 if beside else room)
-    group = _LABEL + value * lanes
-    used = margin + group * (1 + beside) + _GAP * beside
     y, tall = 0, len(groups[0]) + 1
     if used > width - margin - text_width(hint) - 1 and height > (tall if beside else 2 * tall + 1):
         canvas.put(margin, 0, scene.word("Figures"), BOLD)  # its own row: the hint covers no name
@@ -38,7 +43,8 @@ def figure_lines(
         x = margin + at * (group + _GAP) if beside else margin
         top = y if beside else y + at * (tall + 1)
         canvas.put(x, top, "" if at or y else scene.word("Figures"), BOLD)
-        _group(canvas, x, top, names, _named(scene, rows), value)
+        label = _LABEL if beside and not at else _LABEL + error
+        _group(canvas, x, top, names, _named(scene, rows), value, label)
     canvas.put_right(width - margin, 0, hint, T3)
     return canvas.lines()
 
@@ -90,9 +96,10 @@ def _number(value: int | None) -> str:
 
 
 def _column(scene: Scene, room: int) -> int:
-    """Cells of one lane's figures: as many as its title wants, where there is room for it."""
+    """Cells of one lane's figures: as many of `room` as its title wants, and the band of a time."""
     wanted = max(text_width(lane.title) for lane in scene.lanes) + 1
-    return max(_VALUE, min(wanted, (room - _LABEL) // len(scene.lanes)))
+    wanted = max(wanted, 0 if scene.heading.tpot_off_pct is None else _BANDED)
+    return max(_VALUE, min(wanted, room))
 
 
 def _group(
@@ -122,37 +129,46 @@ def _counts(scene: Scene) -> list[Row]:
     ]
 
 
-def _rates(scene: Scene) -> list[Row]:
-    counters = _counters(scene)
+def _rates(scene: Scene, *, label: int, value: int) -> list[Row]:
+    """Times in the middle with their error: others measured means, which tell nothing about the slowest."""
+    counters, heading = _counters(scene), scene.heading
+    ttft, tpot = [c.ttft for c in counters], [c.tpot for c in counters]
     return [
         ("tokens/s", [formats.count(c.output_tokens_per_s) for c in counters], T1),
-        _latency("TTFT p50", [c.ttft for c in counters], "p50"),
-        _latency("TTFT p99", [c.ttft for c in counters], "p99"),
-        _latency("TPOT p50", [c.tpot for c in counters], "p50"),
-        _latency("TPOT p99", [c.tpot for c in counters], "p99"),
-        *_cost(scene, counters),
+        _predicted(_latency("TTFT p50", ttft, "p50"), ttft, heading.ttft_off_pct, label, value),
+        _latency("TTFT p99", ttft, "p99"),
+        _predicted(_latency("TPOT p50", tpot, "p50"), tpot, heading.tpot_off_pct, label, value),
+        _latency("TPOT p99", tpot, "p99"),
+        *_cost(scene),
     ]
 
 
-def _cost(scene: Scene, counters: list[Counters]) -> list[Row]:
+def _cost(scene: Scene) -> list[Row]:
     """Dollars of a million generated tokens, where the hour of the GPUs has a price."""
-    hour = scene.heading.usd_per_hour
-    if hour is None:
-        return []
-    # The price is that of the GPU that is simulated.
-    costs = [
-        None
-        if lane.label == "measured"
-        else usd_per_million_tokens(Rate(hour, ""), gpus=1, tokens_per_s=c.output_tokens_per_s)
-        for lane, c in zip(scene.lanes, counters, strict=True)
-    ]
-    return [("$/M tok", [formats.NA if usd is None else f"{usd:,.2f}" for usd in costs], T1)]
+    costs = [dollars(scene, lane) for lane in range(len(scene.lanes))]
+    return [("$/M tok", costs, T1)] if any(costs) else []
 
 
 def _latency(label: str, percentiles: list[Percentiles], name: str) -> Row:
     values = [getattr(each, name) for each in percentiles]
     unit = formats.unit_of(values)
     return label, [formats.latency(value, unit) for value in values], T1
+
+
+def _predicted(
+    row: Row, percentiles: list[Percentiles], off_pct: float | None, label: int, value: int
+) -> Row:
+    """The row with the band in which the truth lies as often as not; where that has no room, with the error
+    behind the label."""
+    if off_pct is None:
+        return row
+    values = [each.p50 for each in percentiles]
+    unit = formats.unit_of(values)
+    bands = [formats.within(each, *band(each or 0.0, off_pct), unit) for each in values]
+    if max(map(text_width, bands)) < value - 1:
+        return row[0], bands, row[2]
+    named = f"{row[0]} ±{off_pct:.0f}%"
+    return (named if text_width(named) <= label else row[0]), row[1], row[2]
 
 
 def _counters(scene: Scene) -> list[Counters]:

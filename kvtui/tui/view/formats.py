@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 NA = "n/a"
+_MINUTES_FROM = 999.5  # seconds
 _MEMORY = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -100,9 +101,20 @@ def latency(seconds: float | None, unit: str) -> str:
         return NA
     if unit == "ms":
         return f"{seconds * 1000:,.0f} ms"
-    if seconds < 999.5:
+    if seconds < _MINUTES_FROM:
         return f"{seconds:.1f} s" if seconds < 99.95 else f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 59_970 else f"{seconds / 3600:.0f} h"
+
+
+def within(seconds: float | None, low: float, high: float, unit: str) -> str:
+    """`27 ms 25–29`: a time and between what it may be; minutes and hours stand alone."""
+    text = latency(seconds, unit)
+    if seconds is None or seconds >= _MINUTES_FROM:
+        return text
+    scale = 1000 if unit == "ms" else 1
+    low, high = low * scale, high * scale
+    digits = 2 if high < 1 else 1 if high < 10 or (unit == "s" and high < 99.95) else 0
+    return f"{text} {low:,.{digits}f}–{high:,.{digits}f}"
 
 
 def memory(amount: int) -> str:

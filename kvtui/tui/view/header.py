@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut, text_width
@@ -10,6 +11,7 @@ from kvtui.tui.view.ink import BAD, BOLD, PILL, T2, T3
 from kvtui.tui.view.scene import Run, Scene
 
 _SHORT_LABEL = {"simulated": "sim"}
+_DOT = " · "
 _NAME_CELLS = 12  # what is left of a long trace name at least
 
 
@@ -40,17 +42,19 @@ def _speed(canvas: Canvas, right: int, speed: str) -> int:
 
 def _subject(scene: Scene, room: int) -> str:
     """The most telling form that fits."""
-    for parts in _forms(scene):
-        text = " · ".join(part for part in parts if part)
-        if text_width(text) <= room:
-            return text
-    last = " · ".join(part for part in parts[1:] if part)
-    name = cut(scene.heading.trace.replace(" ", " "), room - text_width(last) - 3)
-    return f"{name} · {last}" if name else last
+    name, rest = scene.heading.trace, ""
+    for forms in _forms(scene):
+        for least in (text_width(name), _NAME_CELLS):  # a shorter name before less behind it
+            for rest in forms:
+                if least + len(_DOT) + text_width(rest) <= room:
+                    return f"{cut(name, room - text_width(rest) - len(_DOT))}{_DOT}{rest}"
+    name = cut(name, room - text_width(rest) - len(_DOT))
+    return f"{name}{_DOT}{rest}" if name else rest
 
 
-def _forms(scene: Scene) -> list[tuple[str, ...]]:
-    """From everything to the bare minimum."""
+def _forms(scene: Scene) -> Iterator[list[str]]:
+    """What stands behind the name, from everything to the bare minimum; the name is shortened before a list
+    of forms is given up."""
     heading, word = scene.heading, scene.word
     label, short = word(heading.label), word(_SHORT_LABEL.get(heading.label, heading.label))
     gpu = f"{heading.gpu}, {label}" if heading.gpu else label
@@ -63,18 +67,25 @@ def _forms(scene: Scene) -> list[tuple[str, ...]]:
     blocks = scene.phrase(blocks)
     seed = f"{word('seed')} {heading.seed}" if heading.seed is not None else ""
     price = f"${heading.usd_per_hour:.2f}/h" if heading.usd_per_hour is not None else ""
-    name, model = heading.trace, heading.model
-    return [
-        (name, model, gpu, pool, blocks, price, seed),
-        (name, model, gpu, pool, blocks, seed),
-        (name, model, gpu, pool, blocks),
-        (name, model, gpu, pool or blocks),
-        (name, model, gpu),
-        (name, model, gpu_short),
-        (name, model_short, gpu_short),
-        (name, gpu_short),
-        (name, short),
-    ]
+    kv = f"KV {formats.memory(heading.pool_bytes)}{each}" if heading.pool_bytes else ""
+    model = heading.model
+    yield _joined(
+        (model, gpu, pool, blocks, price, seed),
+        (model, gpu, pool, blocks, price),
+        (model, gpu, pool or blocks, price),
+        (model, gpu_short, pool or blocks, price),
+        (model_short, gpu_short, kv or blocks, price),
+        (model, gpu, pool or blocks),
+        (model_short, gpu_short, kv or blocks),
+    )
+    if text_width(heading.trace) <= _NAME_CELLS:  # else the pool goes before the model
+        yield _joined((model, gpu), (model, gpu_short), (model_short, gpu_short))
+    for last in ((gpu_short, kv or blocks), (gpu_short,), (short,)):
+        yield _joined(last)
+
+
+def _joined(*forms: tuple[str, ...]) -> list[str]:
+    return [_DOT.join(filter(None, parts)) for parts in forms]
 
 
 def _least(scene: Scene) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kvtui.comparison.heading import Heading
 from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.frames.inspection import Inspected
+from kvtui.hardware.money import Rate, usd_per_million_tokens
 from kvtui.serving.measured import DeviceState
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import cut, text_width
@@ -137,6 +138,18 @@ def slo_kept(scene: Scene, lane: int, *, whole: bool = False) -> str:
     if counters.good is None or not ended:
         return formats.NA
     return f"{100 * counters.good // ended}%" if whole else formats.share(1000 * counters.good // ended / 10)
+
+
+def dollars(scene: Scene, lane: int) -> str:
+    """What a million generated tokens cost on the GPU that is simulated; empty without a price."""
+    hour = scene.heading.usd_per_hour
+    if hour is None:
+        return ""
+    if scene.lanes[lane].label == "measured":
+        return formats.NA
+    speed = scene.frames[lane].counters.output_tokens_per_s
+    usd = usd_per_million_tokens(Rate(hour, ""), gpus=1, tokens_per_s=speed)  # the hour is that of all GPUs
+    return formats.NA if usd is None else f"{usd:,.2f}"
 
 
 def unknown(value: object, ink: Ink) -> Ink:

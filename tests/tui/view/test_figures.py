@@ -36,6 +36,35 @@ def test_dollars_where_there_is_a_price() -> None:
     assert len(figure_lines(priced, width=60, height=6)) == 6, "the last row to be left out"
 
 
+def test_times_in_the_middle_stand_with_their_error_or_with_its_band() -> None:
+    """Behind the label, or the ends of the band where there is room: 27 ms / 1.0678 and times it."""
+    off = replace(scene(), heading=replace(HEADING, tpot_off_pct=6.78, ttft_off_pct=22.0))
+    low, wide = (
+        [" ".join(plain(line).split()) for line in figure_lines(off, width=width, height=6)]
+        for width in (60, 110)
+    )
+    assert low[2].endswith(" TTFT p50 ±22% 18.0 s 0.1 s")
+    assert low[4].endswith(" TPOT p50 ±7% 27 ms 44 ms")
+    assert wide[2].endswith(" TTFT p50 18.0 s 14.8–22.0 0.1 s 0.08–0.12")
+    assert wide[4].endswith(" TPOT p50 27 ms 25–28 44 ms 41–47")
+    for lines in (low, wide):
+        assert lines[3].endswith(" TTFT p99 34.3 s 0.2 s"), "others measured means only"
+    assert [plain(line) for line in figure_lines(off, width=58, height=6)] == [
+        plain(line) for line in figure_lines(scene(), width=58, height=6)
+    ], "no room for either"
+
+
+@pytest.mark.parametrize("form", [Form.MEDIUM, Form.LARGE])
+def test_a_card_tells_what_its_tokens_cost(form: Form) -> None:
+    priced = replace(scene(), heading=replace(HEADING, usd_per_hour=3.6))
+    for at, frame in enumerate(priced.frames):
+        card = "\n".join(plain(line) for line in draw_card(priced, at, form, Look()).lines())
+        usd = f"{1000 / frame.counters.output_tokens_per_s:,.2f}"
+        assert re.search(rf"\$/M tok +{re.escape(usd)}\b", card)
+    bare = "\n".join(plain(line) for line in draw_card(scene(), 0, form, Look()).lines())
+    assert "$" not in bare
+
+
 def test_one_under_the_other_in_a_narrow_panel() -> None:
     lines = [plain(line).rstrip() for line in figure_lines(scene(), width=40, height=14, margin=1)]
     assert lines[0] == " Figures    Contiguous      Paged"

@@ -20,7 +20,7 @@ def test_details_drop_from_the_right() -> None:
     wide = "  kvtui   chat · Llama-3.1-8B bf16 · A10G 24 GB, simulated · KV pool 4.88 GiB"
     assert text(200).startswith(f"{wide} · 2,500 blocks of 16 tokens · seed 7   ")
     assert text(120).startswith(f"{wide}   ")
-    assert text(74).startswith("  kvtui   chat · Llama-3.1-8B bf16 · A10G sim   ")
+    assert text(80).startswith("  kvtui   chat · Llama-3.1-8B · A10G sim · KV 4.88 GiB   ")
     assert text(60, 1) == " kvtui   chat · Llama-3.1-8B · A10G sim   ▶ [4.0x]  01:14.0 "
 
 
@@ -38,7 +38,24 @@ def test_it_always_says_that_the_numbers_are_simulated(width: int, name: str, ru
 
 def test_a_long_name_is_cut_and_not_the_rest() -> None:
     line = text(60, 1, heading=replace(HEADING, trace="azure2023_conv_rows0000-1499.csv"))
-    assert line == " kvtui   azure2023_conv_rows0000-… · sim  ▶ [4.0x]  01:14.0 "
+    assert line == " kvtui   azure2023_conv_rows… · A10G sim  ▶ [4.0x]  01:14.0 "
+
+
+@pytest.mark.parametrize("name", ["chat", "azure2023_conv_rows0000-1499.csv"])
+@pytest.mark.parametrize(
+    ("width", "told"),
+    [
+        (80, ("A10G", "4.88 GiB")),
+        (100, ("Llama-3.1-8B", "A10G", "4.88 GiB", "$2.50/h")),
+        (120, ("Llama-3.1-8B", "A10G", "4.88 GiB", "$2.50/h")),
+        (200, ("Llama-3.1-8B bf16", "A10G 24 GB", "4.88 GiB", "2,500 blocks", "$2.50/h", "seed 7")),
+    ],
+)
+def test_pool_and_cost_stand_before_what_is_longer(width: int, told: tuple[str, ...], name: str) -> None:
+    line = text(width, 2 if width >= 120 else 1, heading=replace(HEADING, trace=name, usd_per_hour=2.5))
+    assert name[:12] in line
+    for words in told:
+        assert words in line
 
 
 def test_a_pool_without_hardware() -> None:
