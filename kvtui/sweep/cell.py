@@ -15,6 +15,7 @@ from kvtui.errors import ConfigError, DoesNotFit, KvtuiError
 from kvtui.frames.counters import CounterReader
 from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.hardware import money
+from kvtui.hardware.measuredpools import pool_error
 from kvtui.hardware.names import gpu_named, model_named
 from kvtui.hardware.sizing import default_utilization
 from kvtui.serving.rules import NEWEST
@@ -146,6 +147,7 @@ def _figures(cell: Cell) -> Result:
         "waste_usd_per_month": _round(month),
         "price": rate and rate.report(),
         "expected_error": told,
+        "pool_error": pool_error(experiment.gpu).report(),
     }
 
 

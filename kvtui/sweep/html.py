@@ -19,7 +19,7 @@ from kvtui.sweep.advice import (
 )
 from kvtui.sweep.cell import Cell, Result
 from kvtui.sweep.plot import Point, scatter
-from kvtui.sweep.table import known_errors, named
+from kvtui.sweep.table import known_errors, named, pools_told
 from kvtui.sweep.words import SETTINGS, setting
 from kvtui.timing.predict import INHERITED
 from kvtui.traces.synthetic import bundled, recipe
@@ -249,7 +249,8 @@ def _errors(done: list[tuple[Cell, Result]]) -> str:
         cells = "".join(f"<td>{escape(text)}</td>" for text in (name, *figures))
         rows.append(f"<tr>{cells}</tr>")
     rows += [
-        f"<tr><td>{escape(name)}</td><td colspan=4>{escape(told)}</td></tr>" for name, told in REST.items()
+        f"<tr><td>{escape(name)}</td><td colspan=4>{escape(told)}</td></tr>"
+        for name, told in [*REST.items(), *pools_told(done)]
     ]
     head = (
         "<th>time</th><th>median error</th><th>9 of 10 errors are below</th><th>measurements</th><th>on</th>"

@@ -124,7 +124,7 @@ def _errors(done: list[tuple[Cell, Result]]) -> list[str]:
                 f"  {name}: median {error['median_pct']:.0f} %, p90 {error['p90_pct']:.0f} % "
                 f"({error['n']:,} {how}: {error['measured_on']})"
             )
-    lines += [f"  {name}: {told}" for name, told in UNMEASURED.items()] if seen else []
+    lines += [f"  {name}: {told}" for name, told in [*UNMEASURED.items(), *pools_told(done)]] if seen else []
     prices = {
         f"{c.gpu}: ${r['price']['usd_per_gpu_hour']:g} an hour, {r['price']['source']}"
         for c, r in done
@@ -143,6 +143,17 @@ def known_errors(done: list[tuple[Cell, Result]]) -> list[tuple[str, Any]]:
             if one not in seen:
                 seen.append(one)
     return seen
+
+
+def pools_told(done: list[tuple[Cell, Result]]) -> list[tuple[str, str]]:
+    """How far off estimates of KV memory were on servers that others started, by GPU."""
+    told: dict[str, str] = {}
+    for cell, r in done:
+        if error := r.get("pool_error"):
+            where = "with this GPU" if error["this_gpu"] else "with other GPUs"
+            servers = f"{error['servers']} server{'s' * (error['servers'] > 1)} {where}"
+            told[f"pool ({cell.gpu})"] = f"an estimate, off by {error['most_pct']:.1f} % at most on {servers}"
+    return list(told.items())
 
 
 def _rest(found: Answer) -> list[str]:
