@@ -137,6 +137,12 @@ def slot_bytes(model: ModelSpec, kv_dtype: str, *, tp: int = 1, drafter: ModelSp
             f"{model.label} has {model.heads} heads: {tp} GPUs cannot share them evenly",
             hint="take a number of GPUs that divides them",
         )
+    uneven = [heads for group in model.kv_groups if (heads := group.kv_heads) % tp and tp % heads]
+    if uneven:
+        raise ConfigError(
+            f"{model.label} has {uneven[0]} KV heads: {tp} GPUs can neither share nor repeat them evenly",
+            hint="take a number of GPUs that divides them, or that they divide",
+        )
     if drafter is not None and layers_of(model, tp):
         raise ConfigError(
             f"{model.label} has layers of several kinds: how a drafter's share blocks with them is not known",

@@ -17,7 +17,7 @@ from kvtui.hardware.hfcount import check_countable, parameters
 from kvtui.hardware.hffamilies import assumed_of
 from kvtui.hardware.hffields import MOST, count, first, typed
 from kvtui.hardware.hflayers import kinds_of, kv_groups
-from kvtui.hardware.hfweights import INDEX, QUANTISATION, embeddings, indexed, stored, tied
+from kvtui.hardware.hfweights import INDEX, QUANTISATION, embeddings, indexed, stay_wide, stored, tied
 
 Config = dict[str, Any]
 
@@ -35,6 +35,7 @@ TOP_K = (
     *("num_experts_per_tok", "experts_per_token", "moe_top_k", "moe_topk", "num_experts_per_token"),
     "top_k_experts",
 )
+WIDE = "weights that stay in 16 bits"
 ENCODERS = {"vision_config": "the vision encoder", "audio_config": "the audio encoder"}
 UNBOUNDED = 1 << 20  # positions where the file sets no limit
 MOST_LAYERS = 100_000  # each is an entry of a list
@@ -83,6 +84,7 @@ def _model(file: Path, id: str, config: Config) -> ModelSpec:
         check_countable(text, kinds, str(file), INDEX)
     found = parameters(text, shape, experts, kinds, embeddings(config, text, shape))
     dtype, size = stored(config, text, shape, found.total, file)
+    wide = (WIDE,) if stay_wide(config, text, file) else ()
     name = str(config.get("_name_or_path") or file.resolve().parent.name or file.stem)
     return ModelSpec(
         id=id,
@@ -106,7 +108,7 @@ def _model(file: Path, id: str, config: Config) -> ModelSpec:
         moe=experts,
         checkpoint_bytes=size,
         tied=tied(config, text),
-        left_out=_left_out(config, text, found.unknown, weighed=weighed),
+        left_out=_left_out(config, text, (*found.unknown, *wide), weighed=weighed),
         assumed=assumed_of(text),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,9 @@ TORCH = {
 }
 # Bits of a weight with its share of the scales; embeddings stay in 16 bits.
 QUANTISED = {"int4": 4.25, "fp4": 4.5, "mxfp4": 4.25, "fp8": 8.0, "int8": 8.0}
+NOT_QUANTISED = ("modules_to_not_convert", "ignore", "exclude_modules", "ignored_layers")
+_WIDE = re.compile(r"(attn|attention|experts?|mlp|_proj|layers\.\d+)[.*)]*$")
+_ASIDE = ("mtp", "vision", "model.vision", "visual", "model.visual")  # not part of what is counted
 # Language models whose class in transformers 5.19 ties the embeddings where a file says nothing.
 TIED = (
     *("bloom", "cohere", "cohere2", "ctrl", "ernie4_5", "ernie4_5_moe", "falcon", "falcon_mamba"),
@@ -49,14 +53,31 @@ def embeddings(config: Config, text: Config, shape: Shape) -> int:
 
 def stored(config: Config, text: Config, shape: Shape, total: int, file: Path) -> tuple[str, int | None]:
     """Type of the weights as published, and their bytes where they are not parameters x type."""
-    quantised = typed(config, "quantization_config", dict) or typed(text, "quantization_config", dict)
-    dtype = _quantised(quantised or _beside(file.with_name(QUANTISATION)), file)
-    plain = _plain(config, text)
-    size = indexed(file)
+    how, size = _how(config, text, file), indexed(file)
+    dtype, plain = _quantised(how, file), _plain(config, text)
+    if size is None and isinstance(how, dict) and "mixed" in str(how.get("quant_algo")).lower():
+        raise ConfigError(
+            f"{file}: weights are stored in several types, which it does not count",
+            hint=f"put the model's {INDEX} beside it",
+        )
     if dtype is None:
         return plain, size
     embedding = embeddings(config, text, shape)
     return dtype, size or int((total - embedding) * QUANTISED[dtype] / 8) + 2 * embedding
+
+
+def stay_wide(config: Config, text: Config, file: Path) -> bool:
+    """Whether layers other than embeddings, routers and norms are left out of the quantisation."""
+    how = _how(config, text, file)
+    listed = [how.get(field) for field in NOT_QUANTISED] if isinstance(how, dict) else []
+    names = [str(name) for names in listed if isinstance(names, list) for name in names]
+    return any(_WIDE.search(name) and not name.startswith(_ASIDE) for name in names)
+
+
+def _how(config: Config, text: Config, file: Path) -> Any:
+    """What is said of quantisation, in the file or beside it."""
+    said = typed(config, "quantization_config", dict) or typed(text, "quantization_config", dict)
+    return said or _beside(file.with_name(QUANTISATION))
 
 
 def _plain(config: Config, text: Config) -> str:

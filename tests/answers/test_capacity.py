@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kvtui.answers.capacity import Question, capacity
+from kvtui.cli.capacity import render
 from kvtui.errors import ConfigError, DoesNotFit
 from kvtui.hardware.catalogue import gpu, model
 from kvtui.hardware.hfconfig import model_of
@@ -58,6 +59,8 @@ def test_a_log_of_layers_with_windows_shows_its_own_tokens() -> None:
     assert pool["bytes"] // told["kv"]["bytes_per_token"] == pool["tokens"]
     assert pool["in_longest_requests"]["length"] == 131_072
     assert pool["in_longest_requests"]["tokens"] > 140_000
+    assert "78,376 tokens (by the log 78,384)" in render(told)
+    assert "in requests of 131,072: 147,393" in render(told)
 
 
 def test_tokens_of_the_longest_requests_are_what_vllm_logs() -> None:
@@ -75,6 +78,10 @@ def test_heads_that_gpus_cannot_share_are_refused_as_in_a_run() -> None:
     for log in (None, parse("# GPU blocks: 1000")):
         with pytest.raises(ConfigError, match="28 heads: 8 GPUs cannot share them"):
             capacity(Question(model("qwen2.5-7b"), H100, tp=8, log=log))
+        with pytest.raises(ConfigError, match="10 KV heads: 4 GPUs can neither share nor repeat them"):
+            capacity(Question(model("phi-4"), H100, tp=4, log=log))
+    for tp in (1, 2, 5, 10, 20):
+        assert capacity(Question(model("phi-4"), H100, tp=tp))["tensor_parallel"] == tp
 
 
 def test_defaults_follow_the_release() -> None:
@@ -184,10 +191,10 @@ def test_a_card_of_24_gib_is_within_five_per_cent_or_an_upper_bound() -> None:
         assert pool["upper_bound"]
         assert any("start-up" in text for text in pool["left_out"])
         assert pool["error"] == {"servers": 1, "this_gpu": True, "most_pct": 7.4, "too_large": True}
-    text = kvtui("capacity", "--gpu", "rtx4090").stdout
+    text = render(capacity(Question(LLAMA, gpu("rtx4090"))))
     assert "at most (upper bound), derived" in text
     assert "on 1 server with this GPU such estimates were off by 7.4 % at most" in text
-    text = kvtui("capacity", "--gpu", "l4").stdout
+    text = render(capacity(Question(LLAMA, gpu("l4"))))
     assert "on 5 servers with other GPUs such estimates were off by 7.4 % at most" in text
 
 
@@ -229,10 +236,6 @@ def test_the_command(tmp_path: Path) -> None:
     text = kvtui("capacity", "burst", "--gpu", "l4", "--price", "0.5").stdout
     for words in ("KV pool of each GPU", "trace p99", "$0.5 a GPU hour (given)", "held out of the fit"):
         assert words in text
-    log.write_text("Available KV cache memory: 5.38 GiB\nGPU KV cache size: 78,384 tokens\n")
-    text = kvtui("capacity", "--from-log", str(log), "--model", "gpt-oss-120b", "--gpu", "h100-sxm").stdout
-    assert "78,376 tokens (by the log 78,384)" in text
-    assert "in requests of 131,072: 147,393" in text
     refused = kvtui("capacity", "--model", "llama-3.1-70b", "--gpu", "l4")
     assert refused.returncode == 2
     assert "GiB more than" in refused.stderr
@@ -263,9 +266,6 @@ def test_one_pool_for_flags_and_config(tmp_path: Path) -> None:
     told = json.loads(run.stdout)
     assert {lane["kv"]["pool_tokens"] for lane in told["lanes"]} == {16_000}
     assert any("log vllm.log" in text for text in told["config"]["assumed"])
-    for asked in ("advise", "block-sizes"):
-        words = kvtui(asked, "burst", "--from-log", str(log), "--blocks", "3")
-        assert (words.returncode, "give one of them" in words.stderr) == (2, True)
     both = kvtui("burst", "--headless", "--from-log", str(log), "--blocks", "3")
     assert (both.returncode, "give one of them" in both.stderr) == (2, True)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from kvtui.answers import advice, blocksizes, tiers
+from kvtui.cli.questions import block_sizes
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError
@@ -129,6 +132,16 @@ def test_a_second_tier_finds_what_the_first_forgot() -> None:
 def test_hits_need_a_trace_that_knows_its_prefixes() -> None:
     with pytest.raises(ConfigError, match="which prefixes"):
         tiers.hits(experiment(workload([(0, 10, 5)])), host_gib=1)
+
+
+def test_a_log_tells_the_pool(tmp_path: Path) -> None:
+    (tmp_path / "vllm.log").write_text("# GPU blocks: 1001, # CPU blocks: 0\n")
+    log = ("--limit", "20", "--from-log", str(tmp_path / "vllm.log"), "--json")
+    rows = json.loads(CliRunner().invoke(block_sizes, ["burst", *log]).stdout)["rows"]
+    assert [(row["block_size"], row["pool_blocks"]) for row in rows if row["block_size"] in (8, 16)] == [
+        (8, 2000),
+        (16, 1000),
+    ]
 
 
 def test_the_commands_print_json() -> None:

@@ -169,11 +169,18 @@ SEEING = {"model_type": "qwen3_vl", "text_config": LLAMA, "vision_config": {"dep
 LINEAR = "weights of the linear-attention layers"
 
 
+def fp8_but(*names: str) -> Config:
+    return LLAMA | {"quantization_config": {"quant_method": "fp8", "modules_to_not_convert": names}}
+
+
 @pytest.mark.parametrize(
     ("config", "counted", "weighed"),
     [
         (LLAMA, [], []),
         (KIMI, [LINEAR, "states of the linear-attention layers"], ["states of the linear-attention layers"]),
+        (fp8_but("model.layers.*.self_attn", "lm_head"), ["weights that stay in 16 bits"], []),
+        (fp8_but("re:.*shared_experts.*"), ["weights that stay in 16 bits"], []),
+        (fp8_but("lm_head", "model.layers.0.mlp.gate", "model.layers.0.input_layernorm", "mtp*"), [], []),
         (SEEING, ["the vision encoder"], ["buffers of the vision encoder"]),
         (
             SEEING | {"vision_config": None, "audio_config": {"a": 1}},
@@ -190,6 +197,15 @@ def test_weights_that_are_not_known_make_an_upper_bound(
     assert list(pool(model_of(tmp_path), gpu("h100-sxm")).left_out) == counted
     (tmp_path / "model.safetensors.index.json").write_text('{"metadata": {"total_size": 16000000000}}')
     assert list(pool(model_of(tmp_path), gpu("h100-sxm")).left_out) == weighed
+
+
+def test_weights_of_several_types_are_not_guessed(tmp_path: Path) -> None:
+    mixed = {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "bits": 8}
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA | {"quantization_config": mixed}))
+    with pytest.raises(ConfigError, match="several types"):
+        model_of(tmp_path)
+    (tmp_path / "model.safetensors.index.json").write_text('{"metadata": {"total_size": 16000000000}}')
+    assert model_of(tmp_path).weight_bytes() == 16_000_000_000
 
 
 def test_layers_that_are_an_mlp_alone_are_refused_where_nobody_knows_the_others(tmp_path: Path) -> None:
