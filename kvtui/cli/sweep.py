@@ -56,6 +56,8 @@ def _axes(command: Any) -> Any:
 @click.option(
     "--until", "until_s", type=Positive(most=1e12), metavar="S", help="Cut runs at this virtual time."
 )
+@click.option("--blocks", type=click.IntRange(1), metavar="N", help="Pool of N blocks, whatever the GPU.")
+@click.option("--from-log", metavar="FILE", help="Pool of the size that this server's log says it has.")
 @click.option("--ledger", metavar="FILE", help="Keep finished cells there; the same command goes on from it.")
 @click.option("--retry-failed", is_flag=True, help="Run cells again that the ledger has as failed.")
 @click.option("--jobs", type=click.IntRange(1, 1024), metavar="N", help="Processes (one a core).")
@@ -127,6 +129,7 @@ def _cells(options: dict[str, Any]) -> Any:
     from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL
     from kvtui.frames.slo import Slo
     from kvtui.serving.rules import NEWEST
+    from kvtui.sweep.givenpool import with_given_pool
     from kvtui.sweep.grid import expand, read_grid, values
 
     axes, slo = read_grid(options["grid"]) if options["grid"] else ({}, {})
@@ -146,7 +149,7 @@ def _cells(options: dict[str, Any]) -> Any:
         "price": options["price"],
         "slo": Slo(**slo),
     }
-    return expand(fixed, axes)
+    return with_given_pool(expand(fixed, axes), blocks=options["blocks"], log=options["from_log"])
 
 
 def _bundled() -> Any:

@@ -51,6 +51,8 @@ class Cell:
     limit: int | None = None  # requests of the trace
     scale_rate: float | None = None
     until_s: float | None = None
+    slots: int | None = None  # of the pool, as `Experiment.slots`; None = as estimated
+    pool_from: str = ""  # who said so
     price: float | None = None  # of one GPU for an hour
     slo: Slo = NO_LIMITS
     model_sha256: str | None = None  # of the files that tell the model; None = out of the catalogue
@@ -103,6 +105,8 @@ def experiment_of(cell: Cell) -> Experiment:
         engine=cell.engine,
         vllm=cell.vllm,
         until_s=cell.until_s,
+        slots=cell.slots,
+        pool_from=cell.pool_from,
     )
     check(cell)
     return experiment
@@ -124,6 +128,7 @@ def _figures(cell: Cell) -> Result:
         name: expected_error(cell.engine, experiment.model, quantity, gpu=experiment.gpu)
         for name, quantity in (("tpot", "each token"), ("ttft", "first token"))
     }
+    given = experiment.slots is not None or experiment.workload.slots is not None
     told = {name: error and error.report() for name, error in errors.items()} | {"e2e": None}
     return {
         "pool_tokens": lane.info.pool_tokens,
@@ -147,7 +152,7 @@ def _figures(cell: Cell) -> Result:
         "waste_usd_per_month": _round(month),
         "price": rate and rate.report(),
         "expected_error": told,
-        "pool_error": pool_error(experiment.gpu).report(),
+        "pool_error": None if given else pool_error(experiment.gpu).report(),
     }
 
 

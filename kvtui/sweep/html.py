@@ -71,14 +71,15 @@ COLUMNS = (
 )
 REST = {
     "tokens a second, dollars": INHERITED,
-    "limits kept, memory wasted": "n/a, nobody has measured: they follow from the times and from a memory "
-    "that is an estimate",
+    "limits kept, memory wasted": "n/a, nobody has measured: they follow from the times and the memory",
 }
+ESTIMATED = (
+    "The size of KV memory is an estimate: a server measures what is left at start-up. "
+    "<code>--from-log</code> takes it from a server's log."
+)
 CAVEATS = (
     "Every scheduler decision is simulated step for step by the rules of vLLM; seconds come from a model of "
     "step times that was fitted to published measurements, with the errors named above.",
-    "The size of KV memory is an estimate: a server measures what is left at start-up. "
-    "<code>kvtui capacity --from-log</code> takes it from a server's log.",
     "Requests arrive when the trace says so, however long the queue is; answers have the recorded length.",
     "Dollars follow from a price per GPU hour that you set, or an example with its date; what waste is worth "
     "takes memory for all that a GPU is rented for.",
@@ -106,10 +107,15 @@ def page(found: Answer) -> str:
             f"<h2>How far off the times may be</h2>{_errors(done)}",
             f"<h2>What was the same for all</h2>{_settings(found, first)}",
             "<h2>What to keep in mind</h2><ul>",
-            *(f"<li>{text}</li>" for text in CAVEATS),
+            *(f"<li>{text}</li>" for text in (*CAVEATS, *([] if _given(first) else [ESTIMATED]))),
             f"</ul><p class=note>kvtui {__version__}</p></body></html>\n",
         ]
     )
+
+
+def _given(cell: Cell | None) -> bool:
+    """Whether the size of the memory was given."""
+    return cell is not None and cell.slots is not None
 
 
 def _trace(cell: Cell | None) -> str:
@@ -267,6 +273,7 @@ def _settings(found: Answer, cell: Cell | None) -> str:
     if cell is None:
         return ""
     left = {*found.varied, *(f"{name}_sha256" for name in found.varied), "slo", "price"}
+    left |= set() if cell.pool_from else {"pool_from"}
     left |= {n for n in ("model_sha256", "engine_sha256") if getattr(cell, n) is None}
     shown = {n: getattr(cell, n) for n in cell.__dataclass_fields__ if n not in left}
     words = {SETTINGS.get(name, name): setting(name, value) for name, value in shown.items()}

@@ -40,8 +40,7 @@ WIDTH = 80  # columns that are kept to where one space between columns does it
 QUANTITIES = {"tpot": "each token", "ttft": "first token", "e2e": "whole request"}
 UNMEASURED = {
     "tokens/s, $/M": INHERITED,
-    "good, rps, waste": "n/a, nobody has measured: they follow from the times, and from a pool that is an "
-    "estimate",
+    "good, rps, waste": "n/a, nobody has measured: they follow from the times and the pool",
 }
 ROWS = 40  # of the table; --json has all
 
@@ -153,6 +152,8 @@ def pools_told(done: list[tuple[Cell, Result]]) -> list[tuple[str, str]]:
             where = "with this GPU" if error["this_gpu"] else "with other GPUs"
             servers = f"{error['servers']} server{'s' * (error['servers'] > 1)} {where}"
             told[f"pool ({cell.gpu})"] = f"an estimate, off by {error['most_pct']:.1f} % at most on {servers}"
+        elif cell.slots is not None:
+            told["pool"] = f"as {cell.pool_from} says" if cell.pool_from else "as it was given"
     return list(told.items())
 
 

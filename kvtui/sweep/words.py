@@ -22,6 +22,8 @@ SETTINGS = {
     "limit": "requests of the trace",
     "scale_rate": "requests come so many times as fast",
     "until_s": "simulated seconds at most",
+    "slots": "tokens of 16 bits in KV memory",
+    "pool_from": "KV memory told by",
     "model_sha256": "model sha256",
     "engine_sha256": "step times sha256",
 }
@@ -32,6 +34,7 @@ UNSAID = {
     "limit": "all",
     "scale_rate": "as recorded",
     "until_s": "no limit",
+    "slots": "as estimated",
 }
 
 
