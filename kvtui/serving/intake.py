@@ -68,19 +68,23 @@ class BlockKeys:
         self._reach = workload.identified
         if not unmet:
             self._reach = np.minimum(workload.shared_units * workload.unit, workload.identified)
+        self._at = np.arange(max(self._blocks(int(self._reach.max(initial=0))), 0), dtype=np.int64)
+        # Block i ends before token (i + 1) * size: the chain id of its last unit names the whole prefix.
+        self._units = ((self._at + 1) * block_size + ahead - 1) // max(workload.unit, 1)
 
     def of(self, number: int) -> list[int]:
         """Keys of request `number`, one a block; empty where it shares nothing."""
-        blocks = (int(self._reach[number]) - self._ahead) // self._block_size
+        blocks = self._blocks(int(self._reach[number]))
         if blocks <= 0:
             return []
         workload = self._workload
-        at = np.arange(blocks, dtype=np.int64)
-        # Block i ends before token (i + 1) * size: the chain id of its last unit names the whole prefix.
-        last = (at + 1) * self._block_size + self._ahead - 1
-        units = last // workload.unit + workload.chain_start[number]
-        keys: list[int] = ((workload.chain[units] << KEY_BITS) | at).tolist()
+        units = workload.chain[workload.chain_start[number] :][self._units[:blocks]]
+        keys: list[int] = ((units << KEY_BITS) | self._at[:blocks]).tolist()
         return keys
+
+    def _blocks(self, tokens: int) -> int:
+        """How many blocks have a key, of so many tokens."""
+        return (tokens - self._ahead) // self._block_size
 
 
 def request_of(
