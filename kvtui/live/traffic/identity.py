@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 from array import array
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
@@ -28,7 +29,7 @@ class Prefixes:
     def __init__(self, *, characters: float = CHARACTERS, most: int = MOST) -> None:
         self._stride = max(1, round(UNIT * characters))
         self._key = secrets.token_bytes(32)
-        self._ids: dict[int, int] = {}
+        self._ids: OrderedDict[int, int] = OrderedDict()  # whose oldest is found at once
         self._next = 0
         self._most = most
 
@@ -58,7 +59,7 @@ class Prefixes:
             known = self._next
             self._next += 1
             if len(self._ids) >= self._most:
-                del self._ids[next(iter(self._ids))]  # the one not seen for longest
+                self._ids.popitem(last=False)  # the one not seen for longest
         self._ids[prefix] = known
         return known
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -35,7 +36,7 @@ class Receiver:
 
     def __init__(self, trace: TraceFile) -> None:
         self._trace = trace
-        self._seen: dict[str, None] = {}  # ids of spans, the last ones last
+        self._seen: OrderedDict[str, None] = OrderedDict()  # ids of spans, the last ones last
         self._began_ns = time.time_ns()
 
     async def serve(self, host: str, port: int, *, ready: asyncio.Future[int] | None = None) -> None:
@@ -81,7 +82,7 @@ class Receiver:
         told = span.id in self._seen
         self._seen[span.id] = None
         if len(self._seen) > REMEMBERED:
-            del self._seen[next(iter(self._seen))]
+            self._seen.popitem(last=False)
         return told
 
     def _exchange(self, span: Span) -> Exchange | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -36,7 +37,7 @@ class Blocks:
     """Those of one server, by hash; the ones not met for longest are forgotten beyond `most`."""
 
     def __init__(self, *, most: int = MOST) -> None:
-        self._known: dict[Hash, Block] = {}
+        self._known: OrderedDict[Hash, Block] = OrderedDict()  # whose oldest is found at once
         self._number = 0
         self._most = most
 
@@ -87,7 +88,7 @@ class Blocks:
         block = self._known[key] = Block(self._number, parent, depth)
         self._number += 1
         if len(self._known) > self._most:
-            del self._known[next(iter(self._known))]
+            self._known.popitem(last=False)
         return block
 
 
