@@ -63,7 +63,7 @@ FIGURES = (
 )
 COLUMNS = (
     "Of the times, 99 of 100 requests have a shorter one; behind ± is the median error of such predictions "
-    "where others measured any. "
+    "where others measured any, which were means. "
     "First token: from the arrival of a request to the first token of its answer. Next tokens: the mean time "
     "of each that follows. Memory wasted: the mean share of the whole memory for K and V that is held and "
     "empty, or in holes too small for a request, and what that share of the rent is. The settings to be "

@@ -113,7 +113,7 @@ def _advice(found: Answer) -> list[str]:
 def _errors(done: list[tuple[Cell, Result]]) -> list[str]:
     """One line for each kind of prediction that was made."""
     seen = known_errors(done)
-    lines = ["", "Times are predicted. Errors on measurements that others published:"] if seen else []
+    lines = ["", "Times are predicted. Errors on means that others published:"] if seen else []
     for name, error in seen:
         if error is None:
             lines.append(f"  {name}: n/a, nobody has measured")

@@ -10,7 +10,8 @@ from kvtui.tui.view.ink import BAD, BOLD, T1, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.scene import Scene, dollars, labels, slo_kept
 
 _LABEL, _VALUE, _GAP = 10, 8, 3
-_ERROR, _BANDED = 3, 18  # more of a label with an error; a value with its band
+_ERROR, _NEAR = 2, 2  # more of a label with an error, which the gap then gives room
+_BANDED = 18  # a value with its band
 _LONG, _WIDEST = 17, 16  # of a label and a value about the cache
 Row = tuple[str, list[str], Ink]
 
@@ -22,25 +23,28 @@ def figure_lines(
     canvas = Canvas(width, height)
     lanes, room = len(scene.lanes), width - margin
     beside = 2 * (_LABEL + _VALUE * lanes) + _GAP <= room
-    fixed = 2 * _LABEL + _GAP if beside else _LABEL
-    error = _ERROR if scene.heading.tpot_off_pct is not None else 0  # more of the labels of times
-    if fixed + error + _VALUE * lanes * (1 + beside) > room:
-        error = 0
-    value = _column(scene, (room - fixed - error) // (lanes * (1 + beside)))
+    columns = lanes * (1 + beside)
+    error, gap = 0, _GAP
+    fixed = 2 * _LABEL + gap if beside else _LABEL
+    told = fixed + _ERROR - (_GAP - _NEAR) * beside
+    if scene.heading.tpot_off_pct is not None and told + _VALUE * columns <= room - margin:
+        error, gap, fixed, room = _ERROR, _NEAR, told, room - margin
+    value = _column(scene, (room - fixed) // columns)
     group = _LABEL + value * lanes
-    used = margin + fixed + error + value * lanes * (1 + beside)
+    used = margin + fixed + value * columns
+    covered = bool(hint) and used > width - margin - text_width(hint) - 1
     groups = [_counts(scene), _rates(scene, label=_LABEL + error, value=value)]
     if beside:  # where not all rows have room: what the cards tell in any case stands first
         groups = [rows[-max(1, height - 1) :] for rows in groups]
     y, tall = 0, len(groups[0]) + 1
-    if used > width - margin - text_width(hint) - 1 and height > (tall if beside else 2 * tall + 1):
+    if covered and height > (tall if beside else 2 * tall + 1):
         canvas.put(margin, 0, scene.word("Figures"), BOLD)  # its own row: the hint covers no name
         y = 1
-    elif used > width - margin - text_width(hint) - 1:
+    elif covered:
         hint = ""
     names = [name.rjust(value) for name in labels(scene.lanes, width=value - 1)]
     for at, rows in enumerate(groups):
-        x = margin + at * (group + _GAP) if beside else margin
+        x = margin + at * (group + gap) if beside else margin
         top = y if beside else y + at * (tall + 1)
         canvas.put(x, top, "" if at or y else scene.word("Figures"), BOLD)
         label = _LABEL if beside and not at else _LABEL + error
@@ -168,7 +172,7 @@ def _predicted(
     if max(map(text_width, bands)) < value - 1:
         return row[0], bands, row[2]
     named = f"{row[0]} ±{off_pct:.0f}%"
-    return (named if text_width(named) <= label else row[0]), row[1], row[2]
+    return (named if text_width(named) <= label + 1 else row[0]), row[1], row[2]
 
 
 def _counters(scene: Scene) -> list[Counters]:
