@@ -119,17 +119,25 @@ def _article(static: dict[str, Any]) -> list[str]:
 
 def _head(report: dict[str, Any]) -> list[str]:
     trace, config = report["trace"], report["config"]
-    gpu = several(config["tensor_parallel"], config["gpu"])
-    if config["time"] == "measured":
-        gemm = all(x["backend"].get("gemm") for x in report["lanes"])
-        gpu = config["device"] if gemm else f"{config['device']} (attention and copies only)"
     left_out = sum(x["count"] for x in trace["left_out"])
     requests = f"{trace['requests']:,} requests" + (f" ({left_out:,} rows left out)" if left_out else "")
     span = ", no recorded times" if trace["span_s"] is None else f" over {trace['span_s']:,.1f} s"
     return [
         f"{trace['name']}: {requests}{span}",
-        f"{config['model']} on {gpu}, {config['time']}; requests of up to {config['max_len']:,} tokens",
+        f"{config['model']} on {_where(report)}; requests of up to {config['max_len']:,} tokens",
     ]
+
+
+def _where(report: dict[str, Any]) -> str:
+    """What the times are those of: the GPU that is simulated, the device that measures, or both."""
+    config, measured = report["config"], [x for x in report["lanes"] if _measured(x)]
+    places = []
+    if len(measured) < len(report["lanes"]):
+        places.append(f"{several(config['tensor_parallel'], config['gpu'])}, simulated")
+    if measured:
+        whole = all(x["backend"].get("gemm") for x in measured)
+        places.append(f"{config['device']}{'' if whole else ' (attention and copies only)'}, measured")
+    return " and on ".join(places)
 
 
 def _remarks(report: dict[str, Any]) -> list[str]:

@@ -15,6 +15,9 @@ Report = dict[str, Any]
 
 def verdict(lanes: Sequence[Report]) -> str:
     """The last lane against the first, and what those between them did, from their reports."""
+    if len(groups := _by_clock(lanes)) > 1:
+        apart = "Simulated and measured lanes keep different clocks, and are not compared."
+        return " ".join([*map(verdict, groups), apart])
     base, other = lanes[0], lanes[-1]
     total = base["requests"]["total"]
     if all(x["requests"]["unfinished"] == total for x in lanes) and not any(x["steps"] for x in lanes):
@@ -26,6 +29,14 @@ def verdict(lanes: Sequence[Report]) -> str:
         return f"{base['name']} runs {_mean(base)} requests at once on average. {_limit(lanes)}".strip()
     parts = [_comparison(base, other), *map(_between, lanes[1:-1]), _answers(lanes), _limit(lanes)]
     return " ".join(filter(None, parts))
+
+
+def _by_clock(lanes: Sequence[Report]) -> list[list[Report]]:
+    """Lanes whose times are of one kind: predicted for a GPU, or measured on a device."""
+    groups: dict[str, list[Report]] = {}
+    for lane in lanes:
+        groups.setdefault(lane.get("backend", {}).get("name", "simulated"), []).append(lane)
+    return list(groups.values())
 
 
 def _comparison(base: Report, other: Report) -> str:

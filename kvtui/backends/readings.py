@@ -55,10 +55,11 @@ class Readings:
             reserved, (total, free) = self._device.reserved_bytes(), self._total_and_free()
         except RuntimeError:  # the device has failed, or its driver has gone
             return Memory(self.pool_bytes, None, None, None)
-        if reserved is None or total is None or free is None:
+        if reserved is None:
             return Memory(self.pool_bytes, None, None, free)
-        beyond, others = reserved - self.pool_bytes, total - free - reserved
-        return Memory(self.pool_bytes, max(beyond, 0), max(others, 0), free)
+        beyond = max(reserved - self.pool_bytes, 0)
+        others = None if total is None or free is None else max(total - free - reserved, 0)
+        return Memory(self.pool_bytes, beyond, others, free)
 
     def _total_and_free(self) -> tuple[int | None, int | None]:
         if self.driver.total_bytes is not None:

@@ -167,8 +167,9 @@ class TorchBackend:
 
     def fit(self, experiment: Experiment, *, asked: bool, lively: bool = False) -> Experiment:
         """See `Sizing.fit`."""
-        sizing = Sizing(self, experiment)
-        slots = sizing.fit(asked=asked, lively=lively)
+        with told(self.device.label):
+            sizing = Sizing(self, experiment)
+            slots = sizing.fit(asked=asked, lively=lively)
         self.assumptions = sizing.assumptions
         self.tokens = experiment.rules.max_num_batched_tokens
         return replace(experiment, slots=slots, backend=self)
@@ -194,7 +195,7 @@ class TorchBackend:
         return self._carried[-1]
 
     def tensors(self, engine: Engine, spec: LaneSpec) -> TorchLane:
-        """Tensors for the manager of an engine, warm."""
+        """Tensors for the manager of an engine, warm. What the device raises is not `told` yet."""
         size = engine.manager.block_size
         forks = isinstance(engine.manager, ForkingMemoryManager)
         lane = TorchLane(
@@ -211,8 +212,7 @@ class TorchBackend:
         choose(lane)
         if self.settings.gemm:
             if self._products is None:
-                with told(self.device.label):
-                    self._products = Products(self.device, self.model, tp=self._tp, tokens=self.tokens)
+                self._products = Products(self.device, self.model, tp=self._tp, tokens=self.tokens)
             lane.products = self._products
         lane.warm_up(engine)
         return lane

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kvtui.backends.torch_device import told
 from kvtui.backends.torch_lane import WARM_UP, TorchLane
+from kvtui.backends.torch_pool import COPY, SWAP
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.serving.engine import Engine
 from kvtui.serving.measured import StepTimes
@@ -13,6 +15,8 @@ from kvtui.serving.plan import Plan
 
 if TYPE_CHECKING:
     from kvtui.backends.torch_backend import TorchBackend
+
+OF_LAYERS = ("write", "attention", COPY, SWAP)  # parts of a step that every layer has
 
 
 class Carried:
@@ -37,10 +41,12 @@ class Carried:
         return 0 if self._engine is None else self._engine.output_tokens
 
     def start(self, engine: Engine) -> Carried:
-        """Allocate and warm up; the result is the engine's clock."""
+        """Allocate and warm up; the result is the engine's clock. Raises BackendError."""
         self._engine = engine
-        self._backend.device.settle()
-        self.lane = self._backend.tensors(engine, self._spec)
+        device = self._backend.device
+        with told(device.label):
+            device.settle()
+            self.lane = self._backend.tensors(engine, self._spec)
         self._backend.readings.pool_bytes += self.lane.pool.bytes
         self._backend.readings.refresh(now=True)
         self.energy = self._backend.readings.driver.energy_j
@@ -111,6 +117,7 @@ class Carried:
             "extrapolated": {
                 "kv_layers": backend.model.layers,
                 "allocated_bytes": lane.pool.bytes // lane.pool.layers * backend.whole_layers(self._spec),
+                "seconds": _of_all_layers(lane.parts, backend.model.layers / backend.real_layers),
             },
             "host_bytes": lane.pool.host.bytes,
             "steps": len(self.times.ps),
@@ -127,3 +134,8 @@ class Carried:
             **backend.readings.report(),
             "energy_j_per_token": self._used,
         }
+
+
+def _of_all_layers(parts: dict[str, float], times: float) -> dict[str, float]:
+    """Seconds of what every layer does, where it had tensors in `times` as many layers."""
+    return {name: round(seconds * times, 6) for name, seconds in parts.items() if name in OF_LAYERS}

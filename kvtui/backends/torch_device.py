@@ -10,6 +10,7 @@ import platform
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,8 @@ class Device:
         if kind == "auto":
             kind = name = next((kind for kind in ACCELERATORS if _works(kind)), "cpu")
         elif kind != "cpu" and not _works(kind):
-            raise BackendUnavailable(*_why_not(kind))
+            hint = f"--device cpu works anywhere; {INSTALL}"
+            raise BackendUnavailable(_why_not(kind), hint=hint)
         with told(name):
             self.device: torch.device = torch.device(name)
             if kind in ("cuda", "xpu") and self.device.index is None:
@@ -72,9 +74,9 @@ class Device:
 
         return getattr(torch, self.kind)
 
-    @property
+    @cached_property
     def label(self) -> str:
-        """The hardware by name."""
+        """The hardware by name; asked for once, so that it can be told when the device is gone."""
         if self.kind in ("cuda", "xpu"):
             return str(self.api.get_device_name(self.device))
         return "Apple GPU" if self.kind == "mps" else "CPU"
@@ -171,7 +173,7 @@ def told(label: str) -> Iterator[None]:
     """What a device raises, as one sentence: no room, or no longer there."""
     try:
         yield
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:  # of a type that the device has not
         words = " ".join(str(error).split()) or type(error).__name__
         if _out_of_memory(error):
             raise BackendError(
@@ -192,7 +194,7 @@ def _available() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def _out_of_memory(error: RuntimeError) -> bool:
+def _out_of_memory(error: Exception) -> bool:
     words = str(error)
     said = "can't allocate memory" in words or "out of memory" in words
     return said or type(error).__name__ == "OutOfMemoryError"
@@ -213,13 +215,13 @@ def _works(kind: str) -> bool:
         return False
 
 
-def _why_not(kind: str) -> tuple[str]:
+def _why_not(kind: str) -> str:
     """What keeps torch from using a kind of device, as far as torch knows."""
     import torch
 
     built = torch.version.cuda or getattr(torch.version, "hip", None)
     if kind == "cuda" and not built:
-        return (f"this PyTorch ({torch.__version__}) was built without CUDA or ROCm",)
+        return f"this PyTorch ({torch.__version__}) was built without CUDA or ROCm"
     if kind == "mps" and platform.system() != "Darwin":
-        return ("mps is Apple's, and this is no Mac",)
-    return (f"PyTorch {torch.__version__} finds no {kind} device: no GPU, or no driver that works",)
+        return "mps is Apple's, and this is no Mac"
+    return f"PyTorch {torch.__version__} finds no {kind} device: no GPU, or no driver that works"

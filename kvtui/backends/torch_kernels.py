@@ -7,11 +7,13 @@ is taken. Whatever it raises, or reads wrongly, it is not taken, and the default
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from kvtui.backends.batch import VOCABULARY, Batch
 from kvtui.backends.torch_attention import Attention, OnDevice
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 WORKSPACE = 128 << 20  # bytes, what FlashInfer's documentation asks for
 AGREES = 1e-1  # largest difference from the default in 16 bits; a wrong read makes several times that
+LEAST_UNITS = 12  # that the probe needs
+LONG = 640  # tokens of the probe's longest context: kernels split what is longer than 512
+LARGE = 1e3  # in slots that nothing was written to: a number, for kernels read past the end of a page
 FLASH = ("FA4", "FA3")  # implementations that torch can switch to, newest first
 
 
@@ -28,6 +33,7 @@ class Varlen:
     """torch's own `varlen_attn` with a block table."""
 
     name = "varlen_attn"
+    options: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, lane: TorchLane) -> None:
         from torch.nn.attention.varlen import varlen_attn
@@ -55,8 +61,17 @@ class Varlen:
             enable_gqa=True,
             seqused_k=batch.contexts,
             block_table=batch.tables,
+            **self.options,
         )
         return result
+
+
+class Unsplit(Varlen):
+    """The same, one context after the other: slower where there are few requests, but right where parts of
+    long contexts are put together wrongly."""
+
+    name = "varlen_attn, unsplit"
+    options: ClassVar[dict[str, Any]] = {"num_splits": 1}
 
 
 class FlashAttention:
@@ -138,7 +153,7 @@ def _back(batch: OnDevice) -> int:
     return -1 if batch.host.window is None else batch.host.window - 1
 
 
-KERNELS: tuple[Callable[[TorchLane], Attention], ...] = (Varlen, FlashInfer, FlashAttention)
+KERNELS: tuple[Callable[[TorchLane], Attention], ...] = (Varlen, Unsplit, FlashInfer, FlashAttention)
 
 
 def choose(lane: TorchLane) -> None:
@@ -150,12 +165,13 @@ def choose(lane: TorchLane) -> None:
 def suits(lane: TorchLane) -> bool:
     """Whether any kernel could be of use: there is none for a CPU, for latents, for K/V that is stored in
     another type than it is computed in, or for tiny blocks."""
-    tiny = lane.pool.unit < 8 or lane.pool.k.shape[1] < 4
+    tiny = lane.pool.unit < 8 or lane.pool.units < LEAST_UNITS * len(lane.planes)
     return not (lane.device.on_cpu or lane.decoder.shape.latent or tiny) and lane.pool.kind.same
 
 
 def probed(lane: TorchLane) -> Iterator[tuple[str, Attention | str]]:
-    """Every kernel by name: ready to use, or why it is not taken. Tried one after the other, as asked for."""
+    """Every kernel by name: ready to use, or why it is not taken. Tried one after the other, as asked for; a
+    device that fails at the default raises RuntimeError."""
     default, before = lane.attention, _implementation()
     wanted = _outcome(lane, default)
     for make in KERNELS:
@@ -174,28 +190,57 @@ def probed(lane: TorchLane) -> Iterator[tuple[str, Attention | str]]:
 
 
 def _outcome(lane: TorchLane, attention: Attention) -> torch.Tensor:
-    """What two requests come to, in two steps, on units that nobody owns yet; all else in these is no number,
-    and the second table runs backwards."""
+    """What a few requests come to, in two steps, on units that nobody owns yet. What a kernel must not read
+    is spoilt: to no number where lanes are verified, which fill fresh units so, else to large ones; what
+    falls out of a window, to large ones."""
     import torch
 
-    from kvtui.backends.batch import Batch
     from kvtui.backends.torch_clock import Stopwatch
 
-    pool, unit = lane.pool, lane.pool.unit
+    pool, (prompts, decodes) = lane.pool, _steps(lane)
+    used = max(int(view.tables.max()) for view in prompts.views) + 1
     lane.attention = attention
-    tables = np.array([[1, 0], [3, 2]], np.int32)
-    before = np.array([unit // 2 + 1, unit + unit // 2], np.int64)
-    ids = np.arange(int(before.sum()) + 3, dtype=np.int32)
-    zero = np.zeros(2, np.int64)
-    steps = (
-        Batch((), zero, before, tables, ids[: before.sum()], unit),
-        Batch((), before, np.array([1, 2], np.int64), tables, ids[-3:], unit),
-    )
     with torch.inference_mode():
-        pool.spoil(1, 4)
-        streams = [lane.forward(step, Stopwatch(lane.device)) for step in steps]
-        pool.wipe(0, 4)
+        pool.spoil(1, used, None if pool.poison else LARGE)
+        streams = [lane.forward(prompts, Stopwatch(lane.device))]
+        for view in decodes.views:
+            for unit in view.tables[0, : int(view.first[0]) // view.unit].tolist():
+                pool.spoil(unit, unit + 1, LARGE)
+        streams.append(lane.forward(decodes, Stopwatch(lane.device)))
+        pool.wipe(0, used)
         return torch.cat(streams)
+
+
+def _steps(lane: TorchLane) -> tuple[Batch, Batch]:
+    """Prompts of four requests, the first of them long: beyond 512 tokens and every window, as far as the
+    pool goes. Then a token or a few more of each. Layers of each window have tables of their own, which run
+    backwards."""
+    unit, windows = lane.pool.unit, [plane.window for plane in lane.planes]
+    short = np.array([unit // 2 + 1, unit + unit // 2, 1], np.int64)
+    wanted = max([LONG, *(window + 2 * unit for window in windows if window)])
+    each = (lane.pool.units - 1) // len(windows)
+    most = min((each - 2 * len(short)) * unit, lane.room.tokens) - unit
+    before = np.concatenate([[max(min(wanted, most), 1)], short])
+    more = np.array([1, 2, 1, 3], np.int64)
+    table = _backwards(-(-(before + more) // unit))
+    tables = [np.where(table, table + n * int(table.max()), 0).astype(np.int32) for n in range(len(windows))]
+    ids = np.arange(int((before + more).sum()), dtype=np.int32) % VOCABULARY
+
+    def step(starts: np.ndarray, counts: np.ndarray, ids: np.ndarray) -> Batch:
+        seen = zip(tables, windows, strict=True)
+        first, *further = (Batch((), starts, counts, own, ids, unit, window) for own, window in seen)
+        return replace(first, further=tuple(further))
+
+    computed = int(before.sum())
+    return step(np.zeros_like(before), before, ids[:computed]), step(before, more, ids[computed:])
+
+
+def _backwards(pages: np.ndarray) -> np.ndarray:
+    """A table of so many pages for each request, all of them different, counted from 1."""
+    table = np.zeros((len(pages), int(pages.max())), np.int32)
+    for row, (n, end) in enumerate(zip(pages.tolist(), np.cumsum(pages).tolist(), strict=True)):
+        table[row, :n] = np.arange(end, end - n, -1)
+    return table
 
 
 def _switch_on_newer() -> None:

@@ -125,6 +125,11 @@ class TensorPool:
         self.host = HostPool(device, self._all)
 
     @property
+    def units(self) -> int:
+        """That which belongs to nobody included."""
+        return int(self.k.shape[1])
+
+    @property
     def bytes(self) -> int:
         """What the tensors take: elements times their size, the unit that belongs to nobody included."""
         return sum(tensor.numel() * tensor.element_size() for tensor in self._all)
@@ -166,13 +171,16 @@ class TensorPool:
         for tensor in self._all:
             tensor[:, first:end].zero_()
 
-    def spoil(self, first: int, end: int) -> None:
-        """Let units [first, end) hold no numbers."""
+    def spoil(self, first: int, end: int, value: float | None = None) -> None:
+        """Let units [first, end) hold `value`, or no numbers."""
         import torch
 
         at = torch.arange(first, end, device=self._device.device)
         for tensor in self._all:
-            self.kind.poison(tensor, at)
+            if value is None:
+                self.kind.poison(tensor, at)
+            else:
+                tensor[:, first:end].fill_(value)
 
     # ---- as attention says
 

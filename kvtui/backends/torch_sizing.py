@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvtui.backends.torch_device import CPU_BYTES, SHARE, told
+from kvtui.backends.torch_device import CPU_BYTES, SHARE
 from kvtui.backends.torch_gemm import weight_bytes
 from kvtui.backends.torch_working import device_bytes, lane_bytes, slot_bytes, step_bytes, verify_bytes
 from kvtui.comparison.experiment import Experiment
@@ -32,9 +32,8 @@ class Sizing:
         self._specs = [spec for spec in experiment.lanes if spec.backend == backend.name]
         self._tokens = experiment.rules.max_num_batched_tokens
         self._longest = experiment.rules.max_model_len
-        with told(backend.device_label):
-            self._allowance = backend.device.allowance(backend.settings.share)
-            backend.device.limit(self._allowance)
+        self._allowance = backend.device.allowance(backend.settings.share)
+        backend.device.limit(self._allowance)
         self.assumptions: tuple[str, ...] = ()
         if set(layers_of(backend.model, experiment.tp)) & set(STATES):
             raise ConfigError(

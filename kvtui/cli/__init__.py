@@ -1,8 +1,8 @@
 """The command line. Commands import what they need when they run: `kvtui --version` loads neither textual nor
 numpy.
 
-Exit codes: 0 done; 2 something the user can put right (one sentence says what); 129, 130, 143 ended by
-hang-up, Ctrl-C or SIGTERM; 141 the reader of the output went away.
+Exit codes: 0 done; 1 --verify found a wrong read; 2 something the user can put right (one sentence says
+what); 129, 130, 143 ended by hang-up, Ctrl-C or SIGTERM; 141 the reader of the output went away.
 """
 
 from __future__ import annotations

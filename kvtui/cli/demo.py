@@ -59,6 +59,7 @@ def demo(
 
     code = run(
         experiment,
+        otherwise=lambda: _experiment("simulated"),
         speed=_speed(experiment),
         loop_s=60 * minutes,
         once=once,

@@ -75,7 +75,18 @@ def on_device(experiment: Experiment, options: dict[str, Any]) -> Experiment:
         gemm=bool(options["gemm"]),
     )
     backend = TorchBackend(experiment.model, settings, tp=experiment.tp, table=_table(options))
+    if backend.table is not None:
+        _foretell(str(backend.table.facts["gpu"]))
     return backend.fit(experiment, asked=experiment.slots is not None)
+
+
+def _foretell(gpu: str) -> None:
+    """Before anything is measured: what a fit to it will need."""
+    from kvtui.hardware.names import knows
+
+    if not knows(gpu):
+        words = f"the catalogue has no {gpu}: kvtui steptime --fit will ask for --gpu ID to start from"
+        click.echo(f"kvtui: {words}", err=True)
 
 
 def _table(options: dict[str, Any]) -> StepTable | None:

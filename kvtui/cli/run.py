@@ -267,15 +267,19 @@ def _run(lanes: Sequence[Lane], progress: Any, filming: Filming | None) -> None:
         """One bar for all lanes, which have the same requests."""
         progress.show(name, sum(lane.ended for lane in lanes) // len(lanes))
 
+    def stopped(lane: Lane, error: BackendError) -> None:
+        """The other lanes go on."""
+        assert lane.times is not None
+        lane.times.failure = error
+        print(f"kvtui: {lane.info.name} stopped: {error.message}", file=sys.stderr)
+
     with progress:
         if filming is not None:
-            filming.run(lanes, lambda: show("recording"))
+            filming.run(lanes, lambda: show("recording"), stopped)
             return
         for lane in lanes:
             try:
                 while lane.run(progress.CALLS):
                     show(lane.info.name)
-            except BackendError as error:  # the other lanes go on
-                assert lane.times is not None
-                lane.times.failure = error
-                print(f"kvtui: {lane.info.name} stopped: {error.message}", file=sys.stderr)
+            except BackendError as error:
+                stopped(lane, error)

@@ -18,6 +18,9 @@ import click
 @click.option(
     "--engine", default=None, metavar="NAME", help="Profile to use for all rows, or a file of --fit."
 )
+@click.option(
+    "--gpu", default=None, metavar="ID", help="With --fit: start from this GPU where a row's is not known."
+)
 @click.option("--rows", "each", is_flag=True, help="With --check: list every row, the worst first.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def steptime(
@@ -25,6 +28,7 @@ def steptime(
     fitted: str | None,
     output: Path | None,
     engine: str | None,
+    gpu: str | None,
     each: bool,
     as_json: bool,
 ) -> None:
@@ -42,9 +46,11 @@ def steptime(
         raise click.UsageError("--check and --fit go one after the other")
     if output and not fitted:
         raise click.UsageError("-o goes with --fit")
+    if gpu and not fitted:
+        raise click.UsageError("--gpu goes with --fit")
     _with_profile(engine)
     if fitted:
-        _fit(fitted, output, engine, as_json=as_json)
+        _fit(fitted, output, engine, gpu, as_json=as_json)
     elif checked:
         _check(checked, engine, each=each, as_json=as_json)
     else:
@@ -113,10 +119,10 @@ def _table(families: dict[str, dict[str, Any]]) -> None:
     click.echo("p90: nine of ten errors are smaller; bias: predicted against measured, in the median")
 
 
-def _fit(path: str, output: Path | None, engine: str | None, *, as_json: bool) -> None:
+def _fit(path: str, output: Path | None, engine: str | None, gpu: str | None, *, as_json: bool) -> None:
     from kvtui import whole
     from kvtui.errors import ConfigError
-    from kvtui.timing.calibration import as_data, calibrate
+    from kvtui.timing.calibration import as_data, calibrate, on_known
     from kvtui.timing.coefficients import DEFAULT_ENGINE, SOFTWARE, calibration_text, software
     from kvtui.timing.coefficients import engine as profile
     from kvtui.timing.steptime import check, read
@@ -124,10 +130,12 @@ def _fit(path: str, output: Path | None, engine: str | None, *, as_json: bool) -
     if output and output.exists():
         raise ConfigError(f"{output} exists and is not overwritten", hint="choose another name or remove it")
     rows, _ = read(path)
+    rows = rows if gpu is None else on_known(rows, gpu)
     start = profile(engine or DEFAULT_ENGINE)
     fitted = calibrate(rows, start)
     before, after = (check(rows, profile=p).families() for p in (start, fitted))
     about = {"table": path, "start": engine or DEFAULT_ENGINE, "before": before, "families": after}
+    about |= {"gpu": gpu} if gpu else {}
     about[SOFTWARE] = software(engine or DEFAULT_ENGINE)
     text = calibration_text(fitted, about)
     if output:
@@ -141,7 +149,7 @@ def _fit(path: str, output: Path | None, engine: str | None, *, as_json: bool) -
     _table(after)
     click.echo("  ".join(f"{name} {value:g}" for name, value in as_data(fitted).items()))
     if output:
-        click.echo(f"use it with: kvtui run --engine {output}")
+        click.echo(f"use it with: kvtui run --engine {output}{f' --gpu {gpu}' if gpu else ''}")
 
 
 def _known(*, as_json: bool) -> None:

@@ -382,7 +382,8 @@ class Experiment:
     def gpu_label(self) -> str:
         if self.backend is not None and self.label == "measured":
             return self.backend.device_label
-        return self.gpu.label if self.tp == 1 else f"{self.tp} x {self.gpu.label}"
+        gpu = self.gpu.label if self.tp == 1 else f"{self.tp} x {self.gpu.label}"
+        return gpu if self.backend is None else f"{gpu} and {self.backend.device_label}"
 
     @property
     def blocks(self) -> int:

@@ -68,6 +68,15 @@ def gpu_named(name: str) -> GpuSpec:
     return catalogue.gpu(name)
 
 
+def knows(name: str) -> bool:
+    """Whether the catalogue has one GPU that is called so."""
+    try:
+        gpu_named(name)
+    except ConfigError:
+        return False
+    return True
+
+
 def several(count: int, gpu: str) -> str:
     """So many of a GPU, in words: "4 x h100-sxm", or the name alone of one."""
     return gpu if count == 1 else f"{count} x {gpu}"

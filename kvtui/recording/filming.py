@@ -13,7 +13,7 @@ from kvtui.answers.report import summary
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.heading import heading_of
 from kvtui.comparison.lane import Lane
-from kvtui.errors import RecordingError
+from kvtui.errors import BackendError, RecordingError
 from kvtui.recording.recorder import Recorder
 
 
@@ -56,8 +56,14 @@ class Filming:
                 self._recorder.close()
                 self._recorder = None
 
-    def run(self, lanes: Sequence[Lane], progress: Callable[[], None]) -> None:
-        """All lanes to their end, in step with each other; `progress` is called now and then.
+    def run(
+        self,
+        lanes: Sequence[Lane],
+        progress: Callable[[], None],
+        stopped: Callable[[Lane, BackendError], None],
+    ) -> None:
+        """All lanes to their end, in step with each other; `progress` is called now and then. A lane whose
+        device fails is `stopped`, and the others go on.
 
         Steps in which tokens only fill blocks that are there get no frame of their own.
         """
@@ -66,10 +72,14 @@ class Filming:
         going = list(lanes)
         while going:
             lane = min(going, key=attrgetter("next_ps"))
-            if quiet := lane.quiet:
-                lane.step(quiet)
-            if not lane.step():
+            try:
+                if quiet := lane.quiet:
+                    lane.step(quiet)
+                if not lane.step():
+                    going.remove(lane)
+            except BackendError as error:
                 going.remove(lane)
+                stopped(lane, error)
             self.take(lane)
             progress()
 

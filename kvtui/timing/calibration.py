@@ -10,6 +10,7 @@ import numpy as np
 
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import ExpertKernel
+from kvtui.hardware.names import gpu_named, knows
 from kvtui.timing.coefficients import EngineProfile, Forms
 from kvtui.timing.steptime import Row, check
 
@@ -71,11 +72,30 @@ def calibrate(rows: Sequence[Row], start: EngineProfile) -> EngineProfile:
         reasons = "; ".join(f"{n} rows: {why}" for why, n in first.left_out.items())
         raise ConfigError(
             f"{len(first.compared)} usable rows are too few to fit to, {MIN_ROWS} are needed",
-            hint=reasons or "rows of scope step or serving_closed_loop count",
+            hint=_remedy(whole) or reasons or "rows of scope step or serving_closed_loop count",
         )
     scopes = {one.row.text("scope") for one in first.compared}
     names = FITTED["serving_closed_loop" if "serving_closed_loop" in scopes else "step"]
     return fit(start, names, lambda profile: log_errors([one.row for one in first.compared], profile=profile))
+
+
+def _remedy(rows: Sequence[Row]) -> str:
+    """What helps where GPUs are not in the catalogue."""
+    unknown = sorted({name for row in rows if not knows(name := row.text("gpu"))})
+    return (
+        f"the catalogue has no {', '.join(unknown)}: --gpu ID says whose peaks to start from"
+        if unknown
+        else ""
+    )
+
+
+def on_known(rows: Sequence[Row], gpu: str) -> list[Row]:
+    """The rows, with `gpu` for every GPU that is not in the catalogue: a fit starts from its peaks.
+
+    Raises ConfigError where `gpu` is not there either.
+    """
+    named = gpu_named(gpu).id
+    return [row if knows(row.text("gpu")) else replace(row, cells=row.cells | {"gpu": named}) for row in rows]
 
 
 def log_errors(rows: Sequence[Row], **how: Any) -> list[float]:

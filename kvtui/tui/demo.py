@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from time import monotonic
 from typing import Final
 
@@ -16,15 +17,25 @@ SUMMARY_S: Final = 12.0  # that the summary stays
 
 
 class DemoApp(KvtuiApp):
-    """Shows an experiment in a loop of `loop_s` seconds; `once` = leave after the first.
+    """Shows an experiment in a loop of `loop_s` seconds; `once` = leave after the first. Once all lanes of a
+    device have failed, it goes on with `otherwise`, which needs none.
 
     Whoever pauses or opens a page keeps the screen until they let go.
     """
 
     def __init__(
-        self, experiment: Experiment, *, speed: float, loop_s: float, once: bool, theme: str, ascii: bool
+        self,
+        experiment: Experiment,
+        *,
+        otherwise: Callable[[], Experiment],
+        speed: float,
+        loop_s: float,
+        once: bool,
+        theme: str,
+        ascii: bool,
     ) -> None:
         super().__init__(experiment, speed=speed, theme=theme, ascii=ascii)
+        self._otherwise = otherwise
         self._loop_s = loop_s
         self._once = once
         self._began = monotonic()
@@ -57,11 +68,23 @@ class DemoApp(KvtuiApp):
         if over:
             self._began = monotonic()
         self.pop_screen()
-        self.main.action_restart()
+        if self.stage.measured and all(self.stage.player.failures):
+            self.main.begin_with(self._otherwise())
+            self.main.say("The device carries out nothing any more: simulated from here on.")
+        else:
+            self.main.action_restart()
 
 
 def run(
-    experiment: Experiment, *, speed: float, loop_s: float, once: bool, theme: str, ascii: bool, mouse: bool
+    experiment: Experiment,
+    *,
+    otherwise: Callable[[], Experiment],
+    speed: float,
+    loop_s: float,
+    once: bool,
+    theme: str,
+    ascii: bool,
+    mouse: bool,
 ) -> int:
     """Show it until the user leaves or, `once`, until the loop is over; gives the exit code of `tui.run`."""
     from kvtui.tui.cleanapp import show
@@ -70,6 +93,7 @@ def run(
     believe_the_terminal()
     app = DemoApp(
         experiment,
+        otherwise=otherwise,
         speed=speed,
         loop_s=loop_s,
         once=once,

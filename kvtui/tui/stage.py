@@ -348,4 +348,6 @@ def _apart(a: float, b: float) -> float:
 
 
 def _words(error: Exception) -> str:
+    if isinstance(error, KvtuiError):
+        return error.message
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

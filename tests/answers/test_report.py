@@ -76,6 +76,18 @@ def test_the_table_has_a_column_a_lane() -> None:
     assert small["kv"]["pool_tokens"] == pytest.approx(2 * paged["kv"]["pool_tokens"], rel=0.01)
     assert small["kv"]["pool_bytes"] == pytest.approx(paged["kv"]["pool_bytes"], rel=0.01)
     assert "wins little" in verdict([contiguous, paged])
+    assert f"on {tried.gpu.id}, simulated; requests" in text
+    mixed = report | {
+        "config": report["config"] | {"device": "CPU"},
+        "lanes": [contiguous, paged | {"backend": {"name": "torch", "device": "cpu"}}],
+    }
+    where = f"on {tried.gpu.id}, simulated and on CPU (attention and copies only), measured; requests"
+    assert where in table(mixed)
+    told = verdict(mixed["lanes"])
+    assert "wins little" not in told
+    assert " against " not in told
+    assert told.startswith("contiguous runs ")
+    assert told.endswith("different clocks, and are not compared.")
 
 
 @pytest.mark.parametrize(

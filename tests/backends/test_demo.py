@@ -54,9 +54,16 @@ async def shown(app: DemoApp, pilot: Any, kind: type) -> bool:
     return False
 
 
-def app_of(**options: Any) -> DemoApp:
-    chosen = {"speed": 1e9, "loop_s": 300.0, "once": False, "theme": "dark", "ascii": False} | options
-    return DemoApp(small(requests=20), **chosen)
+def app_of(experiment: Any = None, **options: Any) -> DemoApp:
+    chosen = {
+        "otherwise": small,
+        "speed": 1e9,
+        "loop_s": 300.0,
+        "once": False,
+        "theme": "dark",
+        "ascii": False,
+    } | options
+    return DemoApp(experiment or small(requests=20), **chosen)
 
 
 async def test_it_sums_up_and_plays_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,4 +101,26 @@ async def test_whoever_pauses_keeps_the_screen(monkeypatch: pytest.MonkeyPatch) 
         watch.now = 1000.0
         await pilot.pause(1.2)
         assert app.screen is app.main
+        await pilot.press("q")
+
+
+@pytest.mark.torch
+async def test_without_its_device_it_goes_on_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from kvtui.backends.torch_lane import TorchLane
+    from tests.backends.runs import experiment, on_cpu
+
+    def gone(*args: Any) -> Any:
+        raise RuntimeError("CUDA error: GPU is lost")
+
+    monkeypatch.setattr(TorchLane, "forward", gone)
+    watch, app = Watch(monkeypatch), app_of(on_cpu(experiment()), otherwise=lambda: small(requests=20))
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert await shown(app, pilot, SummaryPage)
+        assert app.stage.scene().failures[0] == "CPU failed: CUDA error: GPU is lost"
+        watch.now += demo_screen.SUMMARY_S + 1
+        assert await shown(app, pilot, type(app.main))
+        assert not app.stage.measured
+        assert await shown(app, pilot, SummaryPage)
+        assert app.stage.scene().failures == (None, None)
         await pilot.press("q")

@@ -134,8 +134,9 @@ class TestWithTorch:
 
         if name == "cuda" and torch.cuda.is_available():
             pytest.skip("there is one")
-        with pytest.raises(BackendUnavailable, match=words):
+        with pytest.raises(BackendUnavailable, match=words) as error:
             Device(name)
+        assert "cpu" in str(error.value.hint)
 
     def test_automatic_is_the_cpu_where_there_is_nothing_else(self, torch: Any) -> None:
         from kvtui.backends.torch_device import CPU_BYTES, Device
@@ -158,8 +159,10 @@ class TestWithTorch:
         plain.pool_bytes = 5
         plain.refresh()
         assert (plain.memory.pool, plain.memory.others) == (5, None)
-        monkeypatch.setattr(readings, "_nvml_of", lambda device: Nvml(0))
         monkeypatch.setattr(Device, "reserved_bytes", lambda self: 12 << 30)
+        plain.refresh(now=True)  # as on a Mac, which does not say how much there is in all
+        assert (plain.memory.reserved, plain.memory.others) == ((12 << 30) - 5, None)
+        monkeypatch.setattr(readings, "_nvml_of", lambda device: Nvml(0))
         looking = readings.Readings(device)
         looking.pool_bytes = 10 << 30
         report = looking.report()

@@ -47,6 +47,9 @@ def test_a_run_is_measured_and_verified() -> None:
         assert said["busy_s"] == pytest.approx(sum(backend["seconds"].values()), rel=1e-3)
         assert backend["allocated_bytes"] == (256 // 8 + 1) * 8 * backend["bytes_per_token"]
         assert backend["extrapolated"]["allocated_bytes"] == 22 * backend["allocated_bytes"]
+        whole, seconds = backend["extrapolated"]["seconds"], backend["seconds"]
+        assert set(whole) == {"write", "attention"}  # tables are made once for all layers
+        assert whole["attention"] == pytest.approx(22 * seconds["attention"], rel=1e-3)
         peaks.append(said["batch"]["peak"])
     assert (
         report["lanes"][0]["backend"]["allocated_bytes"] == report["lanes"][1]["backend"]["allocated_bytes"]
@@ -181,6 +184,81 @@ def test_no_room_for_the_tensors_is_a_sentence(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(torch, "zeros", zeros)
     with pytest.raises(BackendError, match=r"CPU has no memory left: CUDA out of memory$"):
         lane.run()
+
+
+LOST = RuntimeError("CUDA error: GPU is lost")
+
+
+@pytest.mark.parametrize(
+    ("where", "error"),
+    [
+        ("torch_device.Device.settle", LOST),
+        ("torch_lane.Decoder", LOST),
+        ("torch_backend.choose", LOST),
+        ("torch_lane.TorchLane.forward", TypeError("BFloat16 is not supported on MPS")),
+    ],
+)
+def test_a_device_may_be_lost_anywhere(where: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lane of before keeps what it has measured, and the next one ends with a sentence."""
+    from kvtui.backends import torch_backend, torch_device, torch_lane  # noqa: F401
+
+    def lost(*args: Any, **options: Any) -> Any:
+        raise error
+
+    one, other = on_cpu(experiment(), verify=0).build(watched=False)
+    one.run()
+    monkeypatch.setattr(f"kvtui.backends.{where}", lost)
+    with pytest.raises(BackendError, match=r"^CPU failed: [^\n]*(GPU is lost|on MPS)[^\n]*$"):
+        other.run()
+    assert one.times.report()["steps"] > 10
+    assert other.times.report()["name"] == "torch"
+
+
+def test_a_device_may_be_lost_before_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kvtui.backends.torch_device import Device
+
+    def lost(self: Device) -> int:
+        raise LOST
+
+    monkeypatch.setattr(Device, "free_bytes", lost)
+    with pytest.raises(BackendError, match="GPU is lost"):
+        on_cpu(experiment())
+
+
+def test_a_recording_goes_on_without_a_lane_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kvtui.recording.filming import Filming
+
+    breaking(monkeypatch, LOST, after=8)
+    tried = on_cpu(experiment(), verify=0)
+    lanes, stopped = tried.build(), []
+    filming = Filming(tmp_path / "run.kvtui", tried)
+    filming.run(lanes, lambda: None, lambda lane, error: stopped.append((lane.info.name, error.message)))
+    filming.finish(None)
+    assert stopped == [("paged", "CPU failed: CUDA error: GPU is lost")]
+    assert lanes[0].engine.results.finished == 8
+
+
+def test_steps_of_the_warm_up_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kvtui.backends.torch_lane import WARM_UP, TorchLane
+
+    forward, done = TorchLane.forward, []
+
+    def counting(self: TorchLane, batch: Any, watch: Any) -> Any:
+        done.append(len(batch.requests))
+        return forward(self, batch, watch)
+
+    monkeypatch.setattr(TorchLane, "forward", counting)
+    lane = on_cpu(experiment("paged:backend=torch"), verify=0).build(watched=False)[0]
+    lane.engine.clock.start(lane.engine)
+    assert done == [0] * WARM_UP
+    assert WARM_UP > 0
+    tensors = lane.engine.clock.lane
+    assert (tensors.parts, len(lane.times.ps)) == ({}, 0)
+    assert not tensors.pool.k.any()
+    lane.run()
+    assert len(done) - WARM_UP == len(lane.times.ps)
 
 
 # ---- the table of step times

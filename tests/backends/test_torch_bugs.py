@@ -69,13 +69,15 @@ class TensorDriver(Driver):
             raise WrongRead(self.lane.verifier.first)
 
 
-def driven(**options: object) -> tuple[list[TensorDriver], int]:
+def driven(
+    seeds: tuple[int, ...] = SEEDS, steps: int = 80, **options: object
+) -> tuple[list[TensorDriver], int]:
     """Drivers that have run, and how many of them read something wrong."""
-    drivers = [TensorDriver(seed, **options) for seed in SEEDS]
+    drivers = [TensorDriver(seed, **options) for seed in seeds]
     found = 0
     for driver in drivers:
         try:
-            driver.run(80)
+            driver.run(steps)
         except WrongRead:
             found += 1
         except (AssertionError, KeyError, IndexError):
@@ -91,7 +93,10 @@ def test_forks_and_copies_read_right() -> None:
     assert sum(driver.lane.verifier.checked for driver in drivers) > 100
 
 
-@pytest.mark.parametrize("bug", [no_copy, write_to_shared, stale_key, freed_while_held, swapped_entries])
+BUGS = [no_copy, write_to_shared, stale_key, freed_while_held, swapped_entries]
+
+
+@pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_is_caught(bug, monkeypatch: pytest.MonkeyPatch) -> None:
     bug(monkeypatch)
     assert driven()[1] >= 2
@@ -99,3 +104,29 @@ def test_a_planted_bug_is_caught(bug, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_keys_without_their_parent_are_caught() -> None:
     assert driven(keys=block_keys_without_parent)[1] >= 2
+
+
+@pytest.fixture
+def half(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kvtui.backends.torch_device import Device
+
+    monkeypatch.setattr(Device, "dtype", property(lambda self: torch.bfloat16))
+
+
+@pytest.mark.usefixtures("half")
+def test_in_half_precision_nothing_is_wrong_without_a_bug() -> None:
+    drivers, found = driven(SEEDS[:2])
+    assert found == 0
+    assert all(driver.lane.verifier.difference > 1e-3 for driver in drivers)
+
+
+@pytest.mark.usefixtures("half")
+@pytest.mark.parametrize("bug", BUGS)
+def test_in_half_precision_a_planted_bug_is_caught(bug, monkeypatch: pytest.MonkeyPatch) -> None:
+    bug(monkeypatch)
+    assert driven(SEEDS[:2])[1] >= 1
+
+
+@pytest.mark.usefixtures("half")
+def test_in_half_precision_keys_without_their_parent_are_caught() -> None:
+    assert driven(SEEDS[:2], keys=block_keys_without_parent)[1] >= 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -150,6 +151,44 @@ def test_half_precision_reads_right_within_its_tolerance(monkeypatch: pytest.Mon
         engine.run()
         assert lane.verifier.failed == 0
         assert lane.verifier.difference > 1e-4  # it is half precision
+
+
+def test_early_keys_are_caught_in_half_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kvtui.backends.torch_device import Device
+
+    monkeypatch.setattr(Device, "dtype", property(lambda self: torch.bfloat16))
+    published_early(monkeypatch)
+    engine = watched(136)[0]
+    engine.observer = None
+    lane = on_tensors(engine, truth=token_truth(136), layers=1)
+    while not lane.verifier.failed:
+        assert engine.step(), "it is never caught"
+
+
+@pytest.mark.parametrize("verify", [0, 1])
+def test_fresh_units_hold_no_numbers_where_lanes_are_verified(verify: int) -> None:
+    engine = paged(23)
+    lane = on_tensors(engine, truth=token_truth(23), verify=verify)
+    replay, spoilt = lane.pool.replay, []
+
+    def replaying(*args: object, **options: object) -> None:
+        replay(*args, **options)
+        spoilt.append(bool(lane.pool.k.isnan().any()))
+
+    lane.pool.replay = replaying
+    engine.run()
+    assert any(spoilt) == bool(verify)
+
+
+def test_another_token_is_wrong_however_near_its_stream_is() -> None:
+    lane = on_tensors(paged(0))
+    verifier, apart = lane.verifier, torch.zeros(1)
+    request = SimpleNamespace(number=7)
+    one, other = lane.decoder.embed(torch.tensor([5, 6]))
+    verifier._judge(request, apart, one * (1 + 1e-7), one)
+    assert verifier.failed == 0
+    verifier._judge(request, apart, other, one)
+    assert (verifier.failed, verifier.first) == (1, "request 7 would say another token")
 
 
 def test_contiguous_regions_are_told_from_nobodys_unit() -> None:

@@ -20,7 +20,7 @@ from kvtui.backends.ghost import Contents, Stories, contents_of
 from kvtui.backends.torch_backend import Settings, TorchBackend
 from kvtui.backends.torch_clock import Stopwatch
 from kvtui.backends.torch_device import Device
-from kvtui.backends.torch_kernels import probed
+from kvtui.backends.torch_kernels import choose, probed
 from kvtui.backends.torch_lane import TorchLane
 from kvtui.backends.torch_pool import Shape
 from kvtui.cli.demo import at_once
@@ -105,6 +105,7 @@ class Tally:
         self.checked = self.failed = 0
         self.difference = self.tolerance = 0.0
         self.first: str | None = None
+        self.kernels: set[str] = set()
 
     def run(
         self, device: Device, engine: Engine, truth: Callable[[Request], Contents], **options: Any
@@ -114,6 +115,8 @@ class Tally:
         longest = engine.rules.max_model_len
         shape = options.pop("shape", SMALL)
         lane = TorchLane(engine.manager, device, shape, truth, longest=longest, verify=1, **options)
+        choose(lane)
+        self.kernels.add(lane.attention.name)
         engine.clock = AsModelled(lane)
         engine.run()
         assert lane.verifier is not None
@@ -127,6 +130,7 @@ class Tally:
         words = f"{self.checked:,} requests, {self.failed} wrong {self.first or ''}"
         yield check(not self.failed and self.checked > 20, f"{what}: {words}")
         yield f"largest difference {self.difference:.2g} (tolerance {self.tolerance:g})"
+        yield f"read by {', '.join(sorted(self.kernels))}"
 
 
 def by_keys(engine: Engine) -> Callable[[Request], Contents]:
@@ -202,7 +206,7 @@ def kv_types(device: Device) -> Iterator[str]:
 def kernels(device: Device) -> Iterator[str]:
     for unit in (16, 256):
         lane = TorchLane(
-            PagedMemoryManager(unit * 8, unit), device, LARGE, _nobody, layers=2, longest=unit * 4
+            PagedMemoryManager(unit * 64, unit), device, LARGE, _nobody, layers=2, longest=unit * 48
         )
         for name, verdict in probed(lane):
             yield f"{unit}-token blocks, {name}: {verdict if isinstance(verdict, str) else 'agrees'}"
@@ -295,6 +299,10 @@ def driver(device: Device) -> Iterator[str]:
     readings.refresh(now=True)
     for name, value in asdict(readings.driver).items():
         yield f"{name}: {'–' if value is None else value}"
+    total, free = readings.driver.total_bytes, readings.driver.free_bytes
+    if total is not None and free is not None:
+        apart = abs(free - device.free_bytes())
+        yield check(apart < total / 50, f"free memory by driver and torch: {apart / MIB:,.0f} MiB apart")
 
 
 def main() -> int:

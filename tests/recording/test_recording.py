@@ -248,7 +248,7 @@ def test_frames_that_nobody_simulated(tmp_path: Path) -> None:
 def test_steps_that_only_fill_blocks_share_a_frame(tmp_path: Path) -> None:
     what, path = small(requests=12), tmp_path / "run.kvtui"
     filming = Filming(path, what)
-    filming.run(what.build(), lambda: None)
+    filming.run(what.build(), lambda: None, lambda lane, error: None)
     for engine, track in zip(what.build(), Recording(path).tracks, strict=True):
         filmed_at = {(track.piece(n).step, n == len(track) - 1): n for n in range(len(track))}
         last, seen = engine.frame(), 0

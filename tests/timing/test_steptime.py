@@ -18,7 +18,7 @@ from kvtui.errors import ConfigError, TraceError
 from kvtui.hardware.catalogue import gpu, model
 from kvtui.hardware.names import gpu_named, model_named
 from kvtui.timing.benchmark import closed_loop
-from kvtui.timing.calibration import calibrate, fit, log_errors
+from kvtui.timing.calibration import calibrate, fit, log_errors, on_known
 from kvtui.timing.coefficients import calibration_text, engine, engines, residuals, software
 from kvtui.timing.roofline import LinearCost, RooflineCost
 from kvtui.timing.steptime import Check, Row, check, quantile, read
@@ -282,6 +282,20 @@ def test_a_fit_finds_the_coefficients_that_made_the_times() -> None:
     assert found.sequence_us == pytest.approx(90, rel=0.1)
     with pytest.raises(ConfigError, match="too few"):
         calibrate(rows[:3], engines()["vllm"])
+
+
+def test_a_fit_on_an_unknown_gpu_starts_from_one_that_is_named() -> None:
+    cells = {"model": "Llama-3-8B", "phase": "decode", "scope": "step", "context_len": "100"}
+    rows = [
+        row(**cells, gpu=gpu, batch_size=str(n)) for gpu in ("CPU", "H100-80GB-SXM") for n in (1, 8, 32, 128)
+    ]
+    with pytest.raises(ConfigError) as raised:
+        calibrate(rows[:4], engines()["vllm"])
+    assert raised.value.hint == "the catalogue has no CPU: --gpu ID says whose peaks to start from"
+    assert [each.text("gpu") for each in on_known(rows, "A10G")] == ["a10g"] * 4 + ["H100-80GB-SXM"] * 4
+    calibrate(on_known(rows[:4], "a10g"), engines()["vllm"])
+    with pytest.raises(ConfigError):
+        on_known(rows, "Quantum-1")
 
 
 def test_a_fit_without_rows_stays_where_it_is() -> None:

@@ -13,6 +13,14 @@ FLAT = "A pool is taken whole, and stays so full or empty."
 _COLUMN = 28
 _SHADES = (T1, T2, WARN, T3)  # of the four parts of memory
 _GLYPHS = "█▓▒░"
+_HELD = {  # why a GPU is held back, in a word
+    "power limit": "power",
+    "hardware slowdown": "slowed",
+    "sync boost": "sync",
+    "temperature (driver)": "heat",
+    "temperature (hardware)": "heat",
+    "power brake": "brake",
+}
 Row = tuple[str, str, Ink]
 
 
@@ -53,14 +61,15 @@ def _memory(state: DeviceState) -> list[Row]:
 
 
 def _driver(state: DeviceState) -> list[Row]:
-    held = None if state.held_back is None else ", ".join(state.held_back) or "no"
+    why = dict.fromkeys(_HELD.get(words, words) for words in state.held_back or ())
+    held = None if state.held_back is None else ", ".join(why) or "no"
     return [
         ("busy", _said(state.busy_pct, "{} %"), T1),
         ("power", _said(state.power_w, "{:.0f} W"), T1),
         ("J a token", _said(state.energy_j_per_token, "{:.3g}"), T1),
+        ("held back", held or UNSAID, WARN if state.held_back else T1),
         ("temperature", _said(state.temperature_c, "{} °C"), T1),
         ("clock", _said(state.clock_mhz, "{:,} MHz"), T1),
-        ("held back", held or UNSAID, WARN if state.held_back else T1),
     ]
 
 
@@ -84,4 +93,5 @@ def _bar(canvas: Canvas, x: int, y: int, state: DeviceState, width: int, ascii: 
 def _rows(canvas: Canvas, x: int, y: int, rows: list[Row], ascii: bool) -> None:
     for at, (label, value, ink) in enumerate(rows):
         canvas.put(x, y + at, label, T3)
+        value = cut(value, _COLUMN - 4 - len(label))
         canvas.put_right(x + _COLUMN - 3, y + at, value.replace(UNSAID, "-") if ascii else value, ink)

@@ -58,7 +58,8 @@ def _level(scene: Scene, base: int, other: int) -> bool:
     a, b = (scene.frames[lane].counters for lane in (base, other))
     enough = a.finished >= SETTLED and a.waiting and b.waiting
     both_full = full(scene, base) and full(scene, other)
-    return bool(enough and both_full and b.batch_mean < NO_GAIN * a.batch_mean)
+    alike = scene.lanes[base].label == scene.lanes[other].label  # times of one kind
+    return bool(alike and enough and both_full and b.batch_mean < NO_GAIN * a.batch_mean)
 
 
 def full(scene: Scene, lane: int) -> bool:

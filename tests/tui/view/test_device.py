@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from kvtui.backends.nvml import REASONS
 from kvtui.comparison.heading import Heading
 from kvtui.serving.measured import DeviceState
 from kvtui.tui.view.canvas import line_width, plain
 from kvtui.tui.view.device import device_lines
 from kvtui.tui.view.ink import BAD
+from kvtui.tui.view.layout import plan_for
 from kvtui.tui.view.scene import Scene
 
 GIB = 1 << 30
@@ -44,8 +46,32 @@ def test_everything_a_gpu_says() -> None:
     text = "\n".join(panel(GPU))
     for words in ("NVIDIA H100, varlen_attn, 4 of 32 layers", "1,234, 0 wrong", "10 GiB", "18 GiB", "97 %"):
         assert words in text
-    for words in ("312 W", "0.123", "61 °C", "1,980 MHz", "power limit"):
+    for words in ("312 W", "0.123", "61 °C", "1,980 MHz", "held back           power"):
         assert words in text
+
+
+@pytest.mark.parametrize(
+    ("reasons", "words"),
+    [
+        (("power limit",), "power"),
+        (("power limit", "temperature (hardware)", "temperature (driver)"), "power, heat"),
+        (tuple(REASONS.values()), "power, slowed…"),
+        ((), "no"),
+    ],
+)
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+def test_why_it_is_slow_is_on_every_screen(
+    size: tuple[int, int], reasons: tuple[str, ...], words: str
+) -> None:
+    """In the rows that the panel has there, beside its label."""
+    plan = plan_for(*size, lanes=2, device=True)
+    assert plan is not None
+    rows = panel(replace(GPU, held_back=reasons), width=plan.slot.width, height=plan.slot.height)
+    held = next(row for row in rows if "held back" in row)
+    assert held.rstrip().endswith(words)
+    said = held[held.index("held back") :].rstrip()
+    assert len(said) == 25
+    assert said[9] == " "
 
 
 def test_a_dash_for_what_nobody_says() -> None:
