@@ -62,7 +62,7 @@ def _memory(state: DeviceState) -> list[Row]:
 
 def _driver(state: DeviceState) -> list[Row]:
     why = dict.fromkeys(_HELD.get(words, words) for words in state.held_back or ())
-    held = None if state.held_back is None else ", ".join(why) or "no"
+    held = None if state.held_back is None else "+".join(why) or "no"
     return [
         ("busy", _said(state.busy_pct, "{} %"), T1),
         ("power", _said(state.power_w, "{:.0f} W"), T1),

@@ -54,8 +54,8 @@ def test_everything_a_gpu_says() -> None:
     ("reasons", "words"),
     [
         (("power limit",), "power"),
-        (("power limit", "temperature (hardware)", "temperature (driver)"), "power, heat"),
-        (tuple(REASONS.values()), "power, slowed…"),
+        (("power limit", "temperature (hardware)", "temperature (driver)"), "power+heat"),
+        (tuple(REASONS.values()), "power+slowed+s…"),
         ((), "no"),
     ],
 )
