@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 
 
-@click.command()
+@click.command(short_help="The models of the catalogue, or all facts of one.")
 @click.argument("id", required=False)
 def models(id: str | None) -> None:
     """List the models of the catalogue, or all facts of one with their source.
@@ -33,7 +33,7 @@ def models(id: str | None) -> None:
     click.echo("\n" + _words(origins("models"), "models"))
 
 
-@click.command()
+@click.command(short_help="The GPUs of the catalogue, or all facts of one.")
 @click.argument("id", required=False)
 def gpus(id: str | None) -> None:
     """List the GPUs of the catalogue, or all facts of one with their source.
