@@ -32,6 +32,7 @@ from kvtui.units import seconds
 
 SCHEMA = 1
 DIGITS = 6  # of a figure that is not a whole number
+NO_DEVICE = {"device": None, "verify": None}  # of a backend: nothing carries steps out, nothing is checked
 
 
 def summary(experiment: Experiment, lanes: Sequence[Lane]) -> dict[str, Any]:
@@ -80,7 +81,7 @@ def _lane(experiment: Experiment, lane: Lane) -> dict[str, Any]:
         "manager": lane.info.manager,
         "lane": lane.spec.options,
         "kv_dtype": lane.spec.kv_dtype,
-        "backend": {"name": "simulated"} if lane.times is None else lane.times.report(),
+        "backend": {"name": "simulated"} | NO_DEVICE if lane.times is None else lane.times.report(),
         **counted(lane.info, counters, total=total, time_s=time_s, steps=lane.step_count),
         "waiting_for_memory_pct": _waiting(lane),
         "fits": _fits(experiment, lane),

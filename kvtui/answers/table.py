@@ -56,7 +56,7 @@ ROWS: tuple[Row | None, ...] = (
     ("steps", lambda x: f"{x['steps']:,}"),
 )
 DEVICE_ROWS: tuple[Row, ...] = (
-    ("carried out on", lambda x: x["backend"].get("device", "-")),
+    ("carried out on", lambda x: x["backend"]["device"] or "-"),
     ("tensors allocated", lambda x: _device(x, "allocated_bytes", lambda n: f"{n / MIB:,.1f} MiB")),
     ("  layers", lambda x: _device(x, "kv_layers", lambda n: f"{n} of {x['backend']['model_layers']}")),
     (
@@ -105,7 +105,7 @@ def _measured(lane: Lane) -> bool:
 
 def _device(lane: Lane, key: str, words: Callable[[Any], str]) -> str:
     """A figure of a measured lane in words."""
-    return words(lane["backend"][key]) if key in lane["backend"] else "-"
+    return words(lane["backend"][key]) if lane["backend"].get(key) is not None else "-"
 
 
 def _article(static: dict[str, Any]) -> list[str]:

@@ -41,8 +41,7 @@ def once(experiment: Experiment, *, as_json: bool, language: str) -> int:
     from kvtui.tui.view.situation import situation
 
     until = math.inf if experiment.until_s is None else experiment.until_s
-    experiment = replace(experiment, until_s=None)
-    lanes = experiment.build()
+    lanes = replace(experiment, until_s=None).build()  # the moment is found from within
     stand_at(lanes, until)
     if as_json:
         print(json.dumps(snapshot(experiment, lanes), indent=2))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kvtui import __version__
-from kvtui.answers.report import DIGITS, SCHEMA
+from kvtui.answers.report import DIGITS, NO_DEVICE, SCHEMA
 from kvtui.frames.frame import Percentiles
 from kvtui.live.numbers import UNKNOWN, Number
 from kvtui.live.reading import UNSEEN
@@ -39,7 +39,7 @@ def lane(snapshot: Snapshot) -> dict[str, Any]:
         "name": snapshot.name,
         "manager": None,
         "lane": snapshot.name if simulated else None,
-        "backend": {"name": SIMULATED if simulated else "live"},
+        "backend": {"name": SIMULATED if simulated else "live"} | NO_DEVICE,
         "server": None if simulated else _server(snapshot),
         "behind_s": _round(snapshot.behind_s) if simulated else None,
         "requests": _group(numbers, "requests") | {"total": None, "rejected": None, "unfinished": None},

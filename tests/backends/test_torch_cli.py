@@ -43,7 +43,7 @@ def test_headless_json_says_who_measured(trace: str, tmp_path: Path) -> None:
         assert lane["backend"]["verify"]["failed"] == 0
     assert contiguous["backend"]["allocated_bytes"] == paged["backend"]["allocated_bytes"] > 0
     assert contiguous["batch"]["peak"] < paged["batch"]["peak"]
-    assert simulated["backend"] == {"name": "simulated"}
+    assert simulated["backend"] == {"name": "simulated", "device": None, "verify": None}
     assert simulated["name"] == "paged-16"
     assert "step times written" in done.stderr
     assert done.stderr.index("the catalogue has no CPU") < done.stderr.index("step times written")

@@ -60,7 +60,7 @@ def test_one_moment(trace: str) -> None:
 
 def test_one_moment_as_data(trace: str) -> None:
     data = json.loads(kvtui(trace, *POOL, "--once", "--json", "--until", "6").stdout)
-    assert data["schema"] == 1
+    assert (data["schema"], data["config"]["until_s"]) == (1, 6)
     for lane in data["lanes"]:
         now = lane["now"]
         assert 5.0 < now["time_s"] <= 6.5
