@@ -49,10 +49,12 @@ def _comparison(base: Report, other: Report) -> str:
         seconds = max(base["time_s"], other["time_s"])
         more = f"{_batches(base, other)}, {speed:.1f}x the tokens/s"
         return f"Cut at {seconds:,.1f} s: {done[0]}, {done[1]}; {more}."
-    if max(speed, waiting, batch) < LITTLE:
-        return f"{other['name']} wins little on this traffic: {_batches(base, other)}."
     name = other["name"]
     faster = f"{other['time_s']:,.1f} s against {base['time_s']:,.1f} s ({speed:.1f}x the tokens/s)"
+    if max(speed, waiting, batch) < LITTLE:
+        if min(speed, waiting) * LITTLE < 1:
+            return f"{name} loses on this traffic: it runs {_batches(base, other)}, and is done in {faster}."
+        return f"{name} wins little on this traffic: {_batches(base, other)}."
     if batch < 1 < speed:
         fewer = f"it runs {_batches(base, other)}, fewer because each is through sooner"
         return f"{name} is done in {faster}; {fewer}."

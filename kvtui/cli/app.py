@@ -6,8 +6,10 @@ from importlib import import_module
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from kvtui import __version__
+from kvtui.cli.completion import traces
 
 COMMANDS: Final = {  # where each is, in the order in which a newcomer needs them
     "run": "run.run",
@@ -51,11 +53,23 @@ class DefaultGroup(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        completing = ctx.resilient_parsing  # the word that is being typed is not among them
+        if not args and completing:
+            return super().parse_args(ctx, args)
         if not args or (args[0] not in COMMANDS and args[0] not in PASSED_ON):
-            if args:
+            if args and not completing:
                 _refuse_mistyped(args[0])
             args = ["run", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        offered = super().shell_complete(ctx, incomplete)
+        if not incomplete.startswith("-"):
+            return offered + traces(ctx, None, incomplete)
+        run = self.get_command(ctx, "run")
+        assert run is not None
+        with run.make_context("run", [], parent=ctx, resilient_parsing=True) as inner:
+            return offered + run.shell_complete(inner, incomplete)
 
 
 def _refuse_mistyped(word: str) -> None:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kvtui.cli import completion
+
 if TYPE_CHECKING:
     from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 
 
 @click.command(short_help="The models of the catalogue, or all facts of one.")
-@click.argument("id", required=False)
+@click.argument("id", required=False, shell_complete=completion.models)
 def models(id: str | None) -> None:
     """List the models of the catalogue, or all facts of one with their source.
 
@@ -34,7 +36,7 @@ def models(id: str | None) -> None:
 
 
 @click.command(short_help="The GPUs of the catalogue, or all facts of one.")
-@click.argument("id", required=False)
+@click.argument("id", required=False, shell_complete=completion.gpus)
 def gpus(id: str | None) -> None:
     """List the GPUs of the catalogue, or all facts of one with their source.
 

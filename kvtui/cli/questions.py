@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kvtui.cli import completion
 from kvtui.cli.printing import ascii_wanted, say
 from kvtui.cli.traceoptions import trace_options
 from kvtui.cli.types import Positive
@@ -41,15 +42,21 @@ def _hardware(command: Command) -> Command:
             "--kv-dtype", "--kv-cache-dtype", "kv_dtype", default="auto", metavar="TYPE", help=KV_TYPES
         ),
         click.option("--tp", default=1, type=click.IntRange(1), help="GPUs the model is split over."),
-        click.option("--gpu", default=None, metavar="ID", help="GPU of the catalogue (a10g)."),
-        click.option("--model", default=None, metavar="ID", help=MODEL),
+        click.option(
+            "--gpu",
+            default=None,
+            metavar="ID",
+            help="GPU of the catalogue (a10g).",
+            shell_complete=completion.gpus,
+        ),
+        click.option("--model", default=None, metavar="ID", help=MODEL, shell_complete=completion.models),
     ):
         command = option(command)
     return command
 
 
 @click.command("block-sizes", short_help="What blocks of 1 to 256 tokens cost on a trace.")
-@click.argument("trace", default="chat", metavar="[TRACE]")
+@click.argument("trace", default="chat", metavar="[TRACE]", shell_complete=completion.traces)
 @ASCII
 @_hardware
 @trace_options
@@ -70,7 +77,7 @@ def block_sizes(as_json: bool, ascii: bool, **options: Any) -> None:
 
 
 @click.command(short_help="Whether paged memory is worth it for a trace.")
-@click.argument("trace", default="chat", metavar="[TRACE]")
+@click.argument("trace", default="chat", metavar="[TRACE]", shell_complete=completion.traces)
 @_hardware
 @trace_options
 def advise(as_json: bool, **options: Any) -> None:
@@ -89,7 +96,7 @@ def advise(as_json: bool, **options: Any) -> None:
 
 
 @click.command(short_help="Prefix hits by cache size, and with host memory.")
-@click.argument("trace", default="agent", metavar="[TRACE]")
+@click.argument("trace", default="agent", metavar="[TRACE]", shell_complete=completion.traces)
 @ASCII
 @click.option("--host-gib", default=4.0, show_default=True, type=Positive(most=1e6), help="Of a second tier.")
 @_hardware

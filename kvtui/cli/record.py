@@ -87,8 +87,8 @@ def _chosen(options: dict[str, Any]) -> tuple[str, Callable[[TraceFile], _Source
     chosen = [source for name, source in sources.items() if options[name] is not None]
     if len(chosen) != 1:
         raise click.UsageError(
-            "give --upstream, whose traffic is passed on, --otlp, where spans come in, or --kv-events, where "
-            "they are published"
+            f"give {'only one' if chosen else 'one'} of --upstream, whose traffic is passed on, --otlp, "
+            "where spans come in, and --kv-events, where they are published"
         )
     return chosen[0](options)
 

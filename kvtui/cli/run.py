@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kvtui.cli import completion
 from kvtui.cli.device import device_options
 from kvtui.cli.exportoptions import distinct, export_options
 from kvtui.cli.lookoptions import look_options, looking
@@ -29,7 +30,7 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
 
 
 @click.command(short_help="Replay a trace on lanes side by side (the default).")
-@click.argument("trace", default="chat", metavar="[TRACE]")
+@click.argument("trace", default="chat", metavar="[TRACE]", shell_complete=completion.traces)
 @click.option("--headless", is_flag=True, help="No screen: print the comparison as a table.")
 @click.option("--plain", is_flag=True, help="No screen: a line of text every few seconds of the run.")
 @click.option(
@@ -46,15 +47,22 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     "--lane",
     "lanes",
     multiple=True,
+    shell_complete=completion.lanes,
     metavar="NAME[:key=value,...]",
     help="A lane, up to four: contiguous[:max|pow2|exact,first-fit|buddy], "
     "paged[:block_size=N,prefix_cache=off,kv_dtype=fp8], vllm-sosp[:auto|swap|recompute], "
     "orca[:max|pow2|oracle], static[:N], slots[:N]. Default: contiguous and paged.",
 )
 @click.option(
-    "--model", default=None, metavar="ID", help="Model of the catalogue (llama-3.1-8b), or its config.json."
+    "--model",
+    default=None,
+    metavar="ID",
+    help="Model of the catalogue (llama-3.1-8b), or its config.json.",
+    shell_complete=completion.models,
 )
-@click.option("--gpu", default=None, metavar="ID", help="GPU of the catalogue (a10g).")
+@click.option(
+    "--gpu", default=None, metavar="ID", help="GPU of the catalogue (a10g).", shell_complete=completion.gpus
+)
 @click.option(
     "--tp", default=1, show_default=True, type=click.IntRange(1), help="GPUs the model is split over."
 )

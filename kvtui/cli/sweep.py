@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from kvtui.cli import completion
 from kvtui.cli.printing import say
 from kvtui.cli.slooptions import limits, slo_options
 from kvtui.cli.types import Positive
@@ -37,7 +38,7 @@ def _axes(command: Any) -> Any:
 
 
 @click.command(short_help="Many settings compared, and which of them to take.")
-@click.argument("trace", default="chat")
+@click.argument("trace", default="chat", shell_complete=completion.traces)
 @_axes
 @click.option("--grid", metavar="FILE.toml", help="Axes and [slo] out of a file; options go before it.")
 @slo_options

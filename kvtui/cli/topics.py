@@ -7,9 +7,11 @@ from importlib.resources import files
 
 import click
 
+from kvtui.cli import completion
+
 
 @click.command("help")
-@click.argument("words", nargs=-1, metavar="[TOPIC]")
+@click.argument("words", nargs=-1, metavar="[TOPIC]", shell_complete=completion.topics)
 def explain(words: tuple[str, ...]) -> None:
     """Explain TOPIC in plain words, or list the topics.
 

@@ -86,6 +86,7 @@ def _model(file: Path, id: str, config: Config) -> ModelSpec:
     dtype, size = stored(config, text, shape, found.total, file)
     wide = (WIDE,) if stay_wide(config, text, file) else ()
     name = str(config.get("_name_or_path") or file.resolve().parent.name or file.stem)
+    name = "".join(filter(str.isprintable, name))  # it goes to terminals and pages
     return ModelSpec(
         id=id,
         name=name,

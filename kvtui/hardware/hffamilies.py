@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvtui.hardware.hffields import typed
+
 LIKE_LLAMA = (
     *("llama", "mistral", "ministral", "mixtral", "yi", "aquila", "arcee", "apertus", "solar", "seed_oss"),
     *("qwen", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen2_vl", "qwen2_vl_text", "qwen2_5_vl"),
@@ -30,7 +32,7 @@ KNOWN = frozenset((*LIKE_LLAMA, *OLDER, *LATENT, *HYBRID))
 
 def assumed_of(text: dict[str, Any]) -> str:
     """That an architecture is not known, whatever names its fields have; "" for one that is."""
-    kind = text.get("model_type")
+    kind = typed(text, "model_type", str)
     if kind in KNOWN:
         return ""
     named = f"model_type {str(kind)[:40]!r}" if kind else "a config.json without model_type"

@@ -18,6 +18,7 @@ Config = dict[str, Any]
 
 QUANTISATION = "hf_quant_config.json"  # both lie beside the config.json
 INDEX = "model.safetensors.index.json"
+LEAST_BITS = 0.5  # of a parameter: no model is stored in fewer
 TORCH = {
     **{"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"},
     "float8_e4m3fn": "fp8",
@@ -55,6 +56,11 @@ def stored(config: Config, text: Config, shape: Shape, total: int, file: Path) -
     """Type of the weights as published, and their bytes where they are not parameters x type."""
     how, size = _how(config, text, file), indexed(file)
     dtype, plain = _quantised(how, file), _plain(config, text)
+    if size is not None and size * 8 < total * LEAST_BITS:
+        raise ConfigError(
+            f"{file.with_name(INDEX)} says that {total:,} parameters take {size:,} bytes",
+            hint="take it out of the folder, or fetch it once more",
+        )
     if size is None and isinstance(how, dict) and "mixed" in str(how.get("quant_algo")).lower():
         raise ConfigError(
             f"{file}: weights are stored in several types, which it does not count",
@@ -100,7 +106,8 @@ def indexed(file: Path) -> int | None:
         size = json.loads(file.with_name(INDEX).read_text("utf-8"))["metadata"]["total_size"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    return int(size) if isinstance(size, int | float) and size > 0 else None
+    known = isinstance(size, int | float) and not isinstance(size, bool) and size > 0
+    return int(size) if known else None
 
 
 def _beside(file: Path) -> Any:

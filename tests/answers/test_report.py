@@ -76,6 +76,10 @@ def test_the_table_has_a_column_a_lane() -> None:
     assert small["kv"]["pool_tokens"] == pytest.approx(2 * paged["kv"]["pool_tokens"], rel=0.01)
     assert small["kv"]["pool_bytes"] == pytest.approx(paged["kv"]["pool_bytes"], rel=0.01)
     assert "wins little" in verdict([contiguous, paged])
+    worse = paged | {
+        "throughput": {"output_tokens_per_s": contiguous["throughput"]["output_tokens_per_s"] / 3}
+    }
+    assert "paged loses on this traffic" in verdict([contiguous, worse])
     assert f"on {tried.gpu.id}, simulated; requests" in text
     mixed = report | {
         "config": report["config"] | {"device": "CPU"},

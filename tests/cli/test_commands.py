@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
+from kvtui.cli.app import app
 from kvtui.cli.catalogue import gpus, models
 from kvtui.errors import ConfigError
 from tests.cli.run import complaint, kvtui
@@ -24,6 +26,31 @@ def test_version_and_help() -> None:
     assert len(text.splitlines()) <= 40
     for command in (["run"], ["trace", "info"], ["workloads"], ["decisions"]):
         assert f"kvtui {' '.join(command)}" in kvtui(*command, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("", {"run", "models", "chat"}),
+        ("mo", {"models"}),
+        ("ch", {"check", "chat"}),
+        ("--head", {"--headless"}),
+        ("chat --head", {"--headless"}),
+        ("run ch", {"chat"}),
+        ("swep --l", {"--lane"}),
+        ("help pree", {"preemption"}),
+        ("models gpt", {"gpt-oss-20b", "gpt-oss-120b"}),
+        ("gpus h100-s", {"h100-sxm"}),
+        ("advise --model gpt", {"gpt-oss-20b", "gpt-oss-120b"}),
+        ("run --lane pa", {"paged"}),
+    ],
+)
+def test_what_a_shell_offers(typed: str, offered: set[str]) -> None:
+    *before, word = typed.split(" ")
+    complete = ShellComplete(app, {}, "kvtui", "_KVTUI_COMPLETE")
+    found = {item.value for item in complete.get_completions(before, word) if item.type == "plain"}
+    assert offered <= found
+    assert all(item.startswith(word) for item in found)
 
 
 def test_workloads() -> None:

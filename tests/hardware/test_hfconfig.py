@@ -142,8 +142,22 @@ def test_weights_as_stored(tmp_path: Path) -> None:
     assert model_of(written(tmp_path, LLAMA | {"quantization_config": packed})).checkpoint_dtype == "int8"
     written(tmp_path, {"quantization": {"quant_algo": "FP8"}}, "hf_quant_config.json")
     assert model_of(written(tmp_path, LLAMA)).checkpoint_dtype == "fp8"
-    written(tmp_path, {"metadata": {"total_size": 12345}}, "model.safetensors.index.json")
-    assert model_of(tmp_path).weight_bytes() == 12345
+    written(tmp_path, {"metadata": {"total_size": 8_123_456_789}}, "model.safetensors.index.json")
+    assert model_of(tmp_path).weight_bytes() == 8_123_456_789
+
+
+def test_a_sum_of_weights_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    written(tmp_path, LLAMA)
+    written(tmp_path, {"metadata": {"total_size": 1}}, "model.safetensors.index.json")
+    with pytest.raises(ConfigError, match="parameters take 1 bytes"):
+        model_of(tmp_path)
+    written(tmp_path, {"metadata": {"total_size": True}}, "model.safetensors.index.json")
+    assert model_of(tmp_path).weight_bytes() > 15e9, "as without it"
+
+
+def test_names_out_of_a_file_steer_no_terminal(tmp_path: Path) -> None:
+    name = model_of(written(tmp_path, LLAMA | {"_name_or_path": "evil\u001b[31m\u0007\nname"})).name
+    assert name == "evil[31mname"
 
 
 @pytest.mark.parametrize(
@@ -152,6 +166,7 @@ def test_weights_as_stored(tmp_path: Path) -> None:
         ({"model_type": "whatever"}, "num_hidden_layers, hidden_size, num_attention_heads, vocab_size"),
         ([1], "no object"),
         (LLAMA | {"layer_types": ["dream_attention"] * 32}, "dream_attention"),
+        (LLAMA | {"model_type": []}, "model_type"),
         (LLAMA | {"model_type": "mamba2"}, "no attention"),
         (LLAMA | {"compress_ratios": [0, 4]}, "compress_ratios"),
         (LLAMA | {"v_head_dim": 64}, "64 for V"),

@@ -397,7 +397,7 @@ def test_an_endpoint_that_makes_no_sense_is_told(tmp_path: Path) -> None:
     assert "is no place for events" in wrong
     assert not (tmp_path / "t.jsonl").exists()
     both = complaint("record", "--kv-events", "tcp://h:1", "--otlp", "h:2", "-o", str(tmp_path / "t.jsonl"))
-    assert "give --upstream" in both
+    assert "give only one of --upstream" in both
 
 
 def test_without_the_packages_it_says_which(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

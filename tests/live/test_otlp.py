@@ -178,6 +178,6 @@ async def test_what_cannot_be_unpacked_is_told_to_the_sender(tmp_path: Path) -> 
 
 
 def test_one_source_is_named() -> None:
-    assert "give --upstream" in complaint("record", "-o", "t.jsonl")
+    assert "give one of --upstream" in complaint("record", "-o", "t.jsonl")
     both = complaint("record", "--upstream", "http://x", "--otlp", "127.0.0.1:0", "-o", "t.jsonl")
     assert "--kv-events, where" in both
