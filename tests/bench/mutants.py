@@ -37,6 +37,7 @@ TESTS = (  # the quickest to notice first; slow ones that see little more are le
     "tests/serving/test_more_decisions.py",
     "tests/vllm",
     "tests/serving/test_plain.py",
+    "tests/serving/test_ahead.py",
     "tests/serving/test_leaps.py",
     "tests/memory",
     "tests/serving/test_speculation.py",
