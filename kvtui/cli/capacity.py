@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kvtui.cli import completion
+from kvtui.cli.hardware import GPU, MODEL
 from kvtui.cli.printing import say
 from kvtui.cli.types import Positive
 
@@ -19,16 +20,8 @@ GIB = 2**30
 
 @click.command(short_help="The KV pool of a GPU and the requests it holds.")
 @click.argument("trace", required=False, shell_complete=completion.traces)
-@click.option(
-    "--model",
-    default=None,
-    metavar="ID",
-    help="Model of the catalogue (llama-3.1-8b), or its config.json.",
-    shell_complete=completion.models,
-)
-@click.option(
-    "--gpu", default=None, metavar="ID", help="GPU of the catalogue (a10g).", shell_complete=completion.gpus
-)
+@MODEL
+@GPU
 @click.option("--tp", default=1, show_default=True, type=click.IntRange(1), help="GPUs that share the model.")
 @click.option("--gpu-memory-utilization", "utilization", type=float, help="Share of the GPU; vLLM's default.")
 @click.option("--block-size", default=16, show_default=True, type=click.IntRange(1), help="Tokens a block.")

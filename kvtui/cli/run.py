@@ -12,6 +12,7 @@ import click
 from kvtui.cli import completion
 from kvtui.cli.device import device_options
 from kvtui.cli.exportoptions import distinct, export_options
+from kvtui.cli.hardware import GPU, MODEL
 from kvtui.cli.lookoptions import look_options, looking
 from kvtui.cli.printing import say
 from kvtui.cli.slooptions import slo_options
@@ -53,16 +54,8 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     "paged[:block_size=N,prefix_cache=off,kv_dtype=fp8], vllm-sosp[:auto|swap|recompute], "
     "orca[:max|pow2|oracle], static[:N], slots[:N]. Default: contiguous and paged.",
 )
-@click.option(
-    "--model",
-    default=None,
-    metavar="ID",
-    help="Model of the catalogue (llama-3.1-8b), or its config.json.",
-    shell_complete=completion.models,
-)
-@click.option(
-    "--gpu", default=None, metavar="ID", help="GPU of the catalogue (a10g).", shell_complete=completion.gpus
-)
+@MODEL
+@GPU
 @click.option(
     "--tp", default=1, show_default=True, type=click.IntRange(1), help="GPUs the model is split over."
 )
