@@ -1,13 +1,10 @@
-"""The block pool: a free queue in eviction order, and the map from content keys to blocks.
+"""The block pool: a free queue in eviction order, beside what the blocks contain.
 
 Blocks are ids 1..n; 0 stands for no block. The free queue is kept in two parts that together are vLLM's one
 queue. `stack` is its front: blocks that never carried a key, the last freed comes out first. `back` is the
 rest: first the blocks that were never used, then cached ones, least recently used first; an id 0 marks a
 block that was taken out of the middle by a hit. A place in `back` is absolute: it does not move when the
 used part is cut off.
-
-Blocks with a key stand in a tree of prefixes, where a stretch of them costs hardly more than one. What that
-cannot hold, or has to be asked about block by block, stands in maps in its place.
 
 Not every cached block has a key. A block whose content only one request can ever meet (its *private* blocks)
 needs none: how many of them are cached, and how many survive after a preemption, follows from the place of
@@ -17,29 +14,27 @@ its segment in the queue.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count, repeat, takewhile
+from itertools import count, repeat
 
+from kvtui.memory.contents import BlockContents
 from kvtui.memory.ops import OpKind, OpLog
-from kvtui.memory.prefixes import PrefixTree
 
 CUT = 1 << 16  # used entries of `back` before they are cut off
 
 
-class BlockPool:
+class BlockPool(BlockContents):
     """`n` blocks, all free and never used.
 
     `lifo`: freed blocks without a key go to the front of the queue (vLLM 0.24 and later); else to its back.
     """
 
     def __init__(self, n: int, *, lifo: bool = True) -> None:
+        super().__init__()
         self.size = n
         self.lifo = lifo
         self.log: OpLog | None = None
         self.free = n
         self.evictions = 0  # cached blocks that lost their content
-        self.forgotten = 0  # of these, how many others could have met
-        self.shared = 0  # references beyond the first, over all blocks
-        self._extra: dict[int, int] = {}  # block -> references beyond the first, outside the tree
         self._stack: list[int] = []
         self._back = list(range(1, n + 1))
         self._head = 0  # index in _back of the next block out
@@ -47,11 +42,6 @@ class BlockPool:
         self._unused = n  # blocks at the head of _back that were never used
         self._holes = 0  # blocks taken out of the middle of _back
         self._plain: set[int] = set()  # in _back without a key though they were used (not lifo)
-        self._key_of: dict[int, int] = {}
-        self._block_of: dict[int, int] = {}  # key -> the oldest block with it
-        self._twins: dict[int, list[int]] = {}  # key -> further blocks with it, oldest first
-        self._place: dict[int, int] = {}  # keyed block in the queue -> absolute place
-        self._tree = PrefixTree()  # of keyed blocks that are not in these maps
 
     # ---- what is where
 
@@ -60,45 +50,9 @@ class BlockPool:
         """Free blocks that still carry content."""
         return self.free - len(self._stack) - self._unused - len(self._plain)
 
-    @property
-    def extra(self) -> dict[int, int]:
-        """Block -> references beyond the first."""
-        self.dissolve()
-        return self._extra
-
     def queue(self) -> list[int]:
         """The whole free queue, next out first. O(n): for tests and recordings."""
         return self._stack[::-1] + [b for b in self._back[self._head :] if b]
-
-    def find(self, key: int) -> int | None:
-        """The oldest block with this content, or None."""
-        return self._block_of.get(key)
-
-    def find_all(self, keys: Sequence[int], most: int) -> list[int]:
-        """The oldest blocks with these contents (`most` at most), up to the first that no block has."""
-        blocks = self._tree.find(keys, most)
-        at = len(blocks)
-        if at < most and self._block_of:
-            blocks += takewhile(bool, map(self._block_of.get, keys[at:most], repeat(0)))
-        return blocks
-
-    def idle_among(self, keys: Sequence[int], blocks: Sequence[int]) -> int:
-        """How many of the blocks found for the first keys are free."""
-        found, idle = self._tree.idle_among(keys, len(blocks))
-        return idle + sum(map(self._place.__contains__, blocks[found:]))
-
-    def idle(self, block: int) -> bool:
-        """Whether a keyed block is free (in the queue)."""
-        return block in self._place
-
-    @property
-    def named(self) -> int:
-        """Blocks that have a key, free or held."""
-        return len(self._key_of) + self._tree.count
-
-    def key_of(self, block: int) -> int | None:
-        """The key a block stands in the map with, or None."""
-        return self._key_of.get(block)
 
     def survivors(self, place: int, count: int) -> int:
         """How many blocks of a private segment of `count` at `place` are still in the queue."""
@@ -162,33 +116,6 @@ class BlockPool:
         if self.log is not None:
             self.log.add(OpKind.EVICT, -1, lost)
 
-    def _forget(self, ids: Sequence[int]) -> None:
-        """Those of the blocks that stand in the map leave it."""
-        place, key_of, block_of = self._place, self._key_of, self._block_of
-        named = list(filter(place.__contains__, ids))
-        self.forgotten += len(named)
-        for block in named:
-            del place[block]
-        if self._twins:
-            for block in named:
-                self._unname(block)
-        else:
-            for key in map(key_of.pop, named):
-                del block_of[key]
-
-    def _unname(self, block: int) -> None:
-        key = self._key_of.pop(block)
-        twins = self._twins.get(key)
-        if twins is None:
-            del self._block_of[key]
-            return
-        if self._block_of[key] == block:
-            self._block_of[key] = twins.pop(0)
-        else:
-            twins.remove(block)
-        if not twins:
-            del self._twins[key]
-
     # ---- sharing
 
     def share(self, block: int) -> None:
@@ -219,63 +146,12 @@ class BlockPool:
                 self._holes += 1
                 self.free -= 1
 
-    def add_reference(self, block: int) -> None:
-        """One more request holds a block that is in use."""
-        self._extra[block] = self._extra.get(block, 0) + 1
-        self.shared += 1
-
     def revive(self, place: int, count: int, n: int) -> None:
         """Take the first `n` blocks (logical order) of a private segment out of the queue."""
         end = place + count - self._base
         self._back[end - n : end] = [0] * n
         self._holes += n
         self.free -= n
-
-    def publish(self, owner: int, first: int, blocks: list[int], keys: list[int]) -> None:
-        """Put full blocks of a request into the map, its `first` blocks stand there already; a key that is
-        there already gets a twin."""
-        tree = self._tree
-        if tree.depth(owner) == first:
-            for key, block, place, holders in tree.clash(owner, keys[0]):
-                self._enter(key, block, place, holders)
-            if keys[0] not in self._block_of:
-                tree.add(owner, keys, blocks)
-                return
-        self.register(blocks, keys)
-
-    def dissolve(self) -> None:
-        """From the tree into the maps, where each block can be asked about. No effect that could be seen."""
-        for key, block, place, holders in self._tree.dissolve():
-            self._enter(key, block, place, holders)
-
-    def _enter(self, key: int, block: int, place: int, holders: int) -> None:
-        """A block that was in the tree stands in the maps."""
-        self._key_of[block] = key
-        self._block_of[key] = block
-        if place >= 0:
-            self._place[block] = place
-        if holders > 1:
-            self._extra[block] = holders - 1
-
-    def __getstate__(self) -> dict[str, object]:
-        self.dissolve()  # a tree can be too deep to be copied
-        return self.__dict__
-
-    def register(self, blocks: Sequence[int], keys: Sequence[int]) -> None:
-        """Put full blocks into the map; a key that is there already gets a twin."""
-        self._key_of.update(zip(blocks, keys, strict=True))
-        if self._block_of.keys().isdisjoint(keys):
-            self._block_of.update(zip(keys, blocks, strict=True))
-            return
-        for block, key in zip(blocks, keys, strict=True):
-            if self._block_of.setdefault(key, block) != block:
-                self._twins.setdefault(key, []).append(block)
-
-    def rename(self, block: int, key: int) -> None:
-        """Put a full block into the map, under no other key than this."""
-        if block in self._key_of:
-            self._unname(block)
-        self.register((block,), (key,))
 
     def disown(self, block: int) -> None:
         """A block in use that stands in the map loses its content: it is written anew."""
@@ -287,18 +163,6 @@ class BlockPool:
                 self.log.add(OpKind.EVICT, -1, (block,))
 
     # ---- giving back
-
-    def drop(self, block: int) -> bool:
-        """Give up one of several references; False (and no effect) if it was the only one."""
-        extra = self._extra.get(block)
-        if extra is None:
-            return False
-        self.shared -= 1
-        if extra == 1:
-            del self._extra[block]
-        else:
-            self._extra[block] = extra - 1
-        return True
 
     def give_back(self, owner: int, table: list[int], keyed: int, hashed: int) -> int:
         """Free a block table, last block first; blocks that others hold stay with them.
@@ -389,11 +253,8 @@ class BlockPool:
         queue = self.queue()
         assert len(queue) == len(set(queue)) == self.free, "free queue and count differ"
         assert all(1 <= b <= self.size for b in queue)
-        assert sum(self._extra.values()) == self.shared
+        self._check_keys()
         assert not self._extra.keys() & set(queue), "a block in use stands in the queue"
-        for key, block in self._block_of.items():
-            assert self._key_of[block] == key
-        assert len(self._key_of) == len(self._block_of) + sum(map(len, self._twins.values()))
         for block, place in self._place.items():
             assert self._back[place - self._base] == block
             assert block in self._key_of

@@ -20,9 +20,9 @@ from kvtui.memory.protocol import MemoryManager
 from kvtui.memory.wheel import PhaseWheel
 from kvtui.serving.explicit import Answer, ExplicitScheduler
 from kvtui.serving.finishes import Finishes
-from kvtui.serving.plain import PlainRounds, Takers, alone
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Request
+from kvtui.serving.rounds import Rounds, Takers, alone
 
 if TYPE_CHECKING:
     from kvtui.serving.engine import Engine
@@ -32,7 +32,7 @@ FEW = 4  # calls that are not worth going over to rounds and back
 PATIENCE = 5  # how often the calls are doubled that pass before it is tried again
 
 
-class AheadRounds(PlainRounds):
+class AheadRounds(Rounds):
     """Rounds of one engine, for as long as its scheduler and manager are these."""
 
     def __init__(

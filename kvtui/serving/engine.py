@@ -7,7 +7,6 @@ step or, with a higher limit, leaps over as many steps without a decision; both 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
 from kvtui.memory.protocol import MemoryManager
 from kvtui.serving.closedloop import ClosedLoop, Turns
@@ -16,12 +15,13 @@ from kvtui.serving.explicit import ExplicitScheduler
 from kvtui.serving.intake import Arrival, Arrivals, BlockKeys, request_of
 from kvtui.serving.measured import StepClock
 from kvtui.serving.meter import Meter
+from kvtui.serving.observer import Observer
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Phase, Request
 from kvtui.serving.results import Results
-from kvtui.serving.rounds import rounds_of
 from kvtui.serving.rules import Rules
 from kvtui.serving.scheduler import Scheduler
+from kvtui.serving.shortcuts import rounds_of
 from kvtui.serving.speculation import DraftModel
 from kvtui.serving.stretch import Stretch
 from kvtui.serving.tally import Tally
@@ -30,34 +30,6 @@ from kvtui.traces.workload import Workload
 UNLIMITED = 1 << 60
 NEVER = 1 << 80  # ps
 PATIENCE = 3  # steps that do nothing, with nothing to come, before a run counts as stuck
-
-
-class Observer(Protocol):
-    """Sees every step. Calls must not change anything."""
-
-    def arrived(self, engine: Engine, request: Request) -> None:
-        """The request stands in the queue."""
-        ...
-
-    def rejected(self, engine: Engine, request: Request) -> None:
-        """The request can never be served (see `Engine.refusals`)."""
-        ...
-
-    def aborted(self, engine: Engine, request: Request) -> None:
-        """The client of a live request went away."""
-        ...
-
-    def idle(self, engine: Engine) -> None:
-        """Nothing runs or waits; time jumps to the next arrival, if there is one."""
-        ...
-
-    def scheduled(self, engine: Engine, plan: Plan) -> None:
-        """Everything is decided, nothing has ended yet; `engine.now_ps` is the start of the step."""
-        ...
-
-    def updated(self, engine: Engine, plan: Plan) -> None:
-        """Tokens have appeared and requests have ended; `engine.now_ps` is the end of the step."""
-        ...
 
 
 def scheduler_for(rules: Rules, manager: MemoryManager, drafter: DraftModel | None = None) -> Scheduler:
