@@ -12,8 +12,9 @@ from kvtui.errors import ConfigError
 from kvtui.hardware import money, serverlog
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.hardware.kvtypes import kv_type, token_bytes
-from kvtui.hardware.measuredpools import BEYOND, PoolError, pool_error
-from kvtui.hardware.sizing import STATES, BatchLimits, Pool, batch_limits, default_utilization, pool
+from kvtui.hardware.measuredpools import GIVEN, judged
+from kvtui.hardware.sizing import BatchLimits, Pool, batch_limits, pool
+from kvtui.hardware.startup import default_utilization, minor
 from kvtui.memory.groups import groups_of
 from kvtui.serving.rules import NEWEST, Rules
 from kvtui.timing.coefficients import DEFAULT_ENGINE
@@ -44,6 +45,9 @@ class Question:
     log: serverlog.ServerLog | None = None
     price: float | None = None
     drafter: ModelSpec | None = None
+
+    def __post_init__(self) -> None:
+        minor(self.vllm)  # refuses one that is not known
 
     @property
     def limits(self) -> BatchLimits:
@@ -179,7 +183,7 @@ def _model(asked: Question) -> dict[str, Any]:
 
 def _pool(asked: Question, unit: Blocks, blocks: int, estimated: Pool | None, token: int) -> dict[str, Any]:
     """The pool; `tokens` are its bytes over those of a `token` in all layers."""
-    left_out, error = _left_out(asked, unit, estimated)
+    judgement = judged(estimated, asked.gpu, states=bool(unit.layers)) if estimated else None
     log, held = asked.log, blocks * unit.size * unit.slot_bytes
     return {
         "label": "reported" if log else "derived",
@@ -189,21 +193,10 @@ def _pool(asked: Question, unit: Blocks, blocks: int, estimated: Pool | None, to
         "tokens": held // token,
         "reported_tokens": log.tokens if log else None,
         "in_longest_requests": unit.in_longest(blocks, asked),
-        "upper_bound": bool(left_out),
-        "left_out": left_out,
-        "error": error and error.report(),
+        **(judgement.report() if judgement else GIVEN),
         "terms": [term._asdict() for term in estimated.terms] if estimated else [],
         "log_lines": log.lines if log else [],
     }
-
-
-def _left_out(asked: Question, unit: Blocks, estimated: Pool | None) -> tuple[list[str], PoolError | None]:
-    """What takes memory and is not in the sum, and how far off such sums were."""
-    if estimated is None:
-        return [], None
-    error = pool_error(asked.gpu)
-    left_out = [text for text in estimated.left_out if not (unit.layers and text == STATES)]
-    return [*left_out, *([BEYOND] if error.too_large else [])], error
 
 
 def _fit(

@@ -17,6 +17,7 @@ from kvtui import __version__
 from kvtui.answers.verdict import verdict
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lane import Lane
+from kvtui.comparison.poolestimate import pool_report
 from kvtui.frames.counters import CounterReader
 from kvtui.frames.frame import Counters, LaneInfo, Percentiles
 from kvtui.frames.slo import NO_LIMITS
@@ -55,6 +56,7 @@ def _config(experiment: Experiment) -> dict[str, Any]:
         "gpu": experiment.gpu.id,
         "tensor_parallel": experiment.tp,
         "gpu_memory_utilization": experiment.share,
+        "pool": pool_report(experiment),
         "engine": experiment.engine,
         "time": experiment.label,
         "device": None if experiment.backend is None else experiment.backend.device_label,

@@ -37,7 +37,7 @@ GIB = 2**30
 )
 @click.option("--max-num-seqs", type=click.IntRange(1), metavar="N", help="Requests at once at most.")
 @click.option("--max-num-batched-tokens", type=click.IntRange(1), metavar="N", help="Token budget of a step.")
-@click.option("--vllm", metavar="RELEASE", help="Defaults of this release (the newest).")
+@click.option("--vllm", metavar="RELEASE", help="As this version starts, 0.11 to 0.33 (the newest).")
 @click.option("--engine", default="vllm", show_default=True, metavar="NAME", help="Whose step times.")
 @click.option("--spec-model", metavar="ID", help="A drafter, as --model: it takes memory too.")
 @click.option("--from-log", metavar="FILE", help="Take the pool from this server's log.")
@@ -149,9 +149,9 @@ def _off(error: dict[str, Any] | None) -> list[str]:
     """How far off pools like this one were."""
     if error is None:
         return []
-    servers = f"{error['servers']} server{'s' if error['servers'] > 1 else ''}"
-    where = "with this GPU" if error["this_gpu"] else "with other GPUs"
-    return [f"  on {servers} {where} such estimates were off by {error['most_pct']:.1f} % at most"]
+    from kvtui.hardware.measuredpools import off_by
+
+    return [f"  such estimates were {off_by(error)}"]
 
 
 def _by_log(pool: dict[str, Any]) -> str:

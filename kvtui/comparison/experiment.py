@@ -14,14 +14,8 @@ from kvtui.frames.frame import LaneInfo
 from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.hardware.kvtypes import token_bytes
-from kvtui.hardware.sizing import (
-    BatchLimits,
-    batch_limits,
-    check_given,
-    default_utilization,
-    drafter_bytes,
-    pool,
-)
+from kvtui.hardware.sizing import BatchLimits, Pool, batch_limits, check_given, drafter_bytes, pool
+from kvtui.hardware.startup import default_utilization
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.memory.states import STATES
 from kvtui.serving.engine import Engine
@@ -108,7 +102,11 @@ class Experiment:
         slots = self.slots if self.slots is not None else self.workload.slots
         if slots is not None:
             return slots * self._slot_bytes(LaneSpec("paged")) // self._slot_bytes(spec)
-        sized = pool(
+        return self.sized(spec).blocks * spec.block_size
+
+    def sized(self, spec: LaneSpec) -> Pool:
+        """The estimate of a lane's pool, which holds where none is given. Raises DoesNotFit."""
+        return pool(
             self.model,
             self.gpu,
             block_size=spec.block_size,
@@ -120,7 +118,6 @@ class Experiment:
             drafter=self._drafts,
             slot_bytes=self._slot_bytes(spec),
         )
-        return sized.blocks * spec.block_size
 
     def given_slots(self, spec: LaneSpec, slots: int) -> int:
         """Slots of a paged lane with 16-bit elements that take the bytes of so many of this lane's: what

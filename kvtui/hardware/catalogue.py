@@ -16,6 +16,8 @@ DATA = Path(__file__).parents[1] / "data"
 _Spec = TypeVar("_Spec", "ModelSpec", "GpuSpec")
 
 WEIGHT_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "fp4": 4, "int4": 4}
+# Bits of a weight with its share of the scales; embeddings stay in 16 bits.
+QUANTISED = {"int4": 4.25, "fp4": 4.5, "mxfp4": 4.25, "fp8": 8.0, "int8": 8.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,12 +131,16 @@ class ModelSpec:
 
     def weight_bytes(self, dtype: str | None = None) -> int:
         """Bytes of the weights as published, or stored as `dtype` (a key of WEIGHT_BITS)."""
+        published = dtype in (None, self.checkpoint_dtype)
         dtype = dtype or self.checkpoint_dtype
         if dtype == self.checkpoint_dtype and self.checkpoint_bytes is not None:
             return self.checkpoint_bytes
         if dtype not in WEIGHT_BITS:
             raise ConfigError(f'unknown weight type "{dtype}"', hint=f"known: {', '.join(WEIGHT_BITS)}")
-        return self.params_total * WEIGHT_BITS[dtype] // 8
+        if published or dtype not in QUANTISED:
+            return self.params_total * WEIGHT_BITS[dtype] // 8
+        embeddings = self.vocab * self.hidden * (1 if self.tied else 2)
+        return round((self.params_total - embeddings) * QUANTISED[dtype] / 8) + 2 * embeddings
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +262,8 @@ def _model(row: dict[str, Any]) -> ModelSpec:
     groups = tuple(_group(**group) for group in row.pop("kv_groups"))
     moe = row.pop("moe", None)
     experts = Experts(moe["experts"], moe["top_k"], moe.get("moe_intermediate")) if moe else None
-    aliases = tuple(row.pop("aliases", ()))
-    return ModelSpec(kv_groups=groups, moe=experts, aliases=aliases, **row)
+    aliases, left_out = (tuple(row.pop(name, ())) for name in ("aliases", "left_out"))
+    return ModelSpec(kv_groups=groups, moe=experts, aliases=aliases, left_out=left_out, **row)
 
 
 def _group(*, state: dict[str, Any] | None = None, **fields: Any) -> KvGroup:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvtui.errors import ConfigError
-from kvtui.hardware.catalogue import WEIGHT_BITS
+from kvtui.hardware.catalogue import QUANTISED, WEIGHT_BITS
 from kvtui.hardware.hffields import typed
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ TORCH = {
     **{"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"},
     "float8_e4m3fn": "fp8",
 }
-# Bits of a weight with its share of the scales; embeddings stay in 16 bits.
-QUANTISED = {"int4": 4.25, "fp4": 4.5, "mxfp4": 4.25, "fp8": 8.0, "int8": 8.0}
 NOT_QUANTISED = ("modules_to_not_convert", "ignore", "exclude_modules", "ignored_layers")
 _WIDE = re.compile(r"(attn|attention|experts?|mlp|_proj|layers\.\d+)[.*)]*$")
 _ASIDE = ("mtp", "vision", "model.vision", "visual", "model.visual")  # not part of what is counted

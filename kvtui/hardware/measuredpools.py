@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from kvtui.hardware import catalogue
 from kvtui.hardware.catalogue import GpuSpec
-from kvtui.hardware.sizing import BatchLimits, pool
+from kvtui.hardware.sizing import STATES, BatchLimits, Pool, pool
+from kvtui.hardware.startup import GIB
 
-LARGE = 5.0  # per cent beyond which an estimate that was too large is called an upper bound
-BEYOND = "more than was estimated, which start-up took on this GPU where it was measured"
+LARGE = 0.05  # share of a pool: where as much may be missing the estimate is called an upper bound
+GIVEN: dict[str, Any] = {
+    "upper_bound": False,
+    "left_out": [],
+    "error": None,
+}  # `report` of a pool that is known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MeasuredPool:
     """One server: ids of the catalogue, the bytes that its driver reported, its options and its blocks."""
 
@@ -23,39 +28,74 @@ class MeasuredPool:
     gpu: str
     memory_bytes: int
     utilization: float
-    vllm: str  # as it ran
-    rules: str  # whose sum it made
+    vllm: str
     max_num_batched_tokens: int
     max_num_seqs: int
     tp: int
     num_gpu_blocks: int  # the null block included
     source: str
+    dtype: str | None = None  # of the weights, where it is not the model's
 
-    @property
-    def error_pct(self) -> float:
-        """By how much the estimate is larger than what was measured."""
-        sized = pool(
+    @cached_property
+    def estimate(self) -> Pool:
+        """What is estimated for this server."""
+        return pool(
             catalogue.model(self.model),
             replace(catalogue.gpu(self.gpu), memory_bytes=self.memory_bytes),
             utilization=self.utilization,
             tp=self.tp,
+            dtype=self.dtype,
             limits=BatchLimits(self.max_num_batched_tokens, self.max_num_seqs),
-            vllm=self.rules,
+            vllm=self.vllm,
         )
-        return 100 * ((sized.blocks + 1) / self.num_gpu_blocks - 1)
+
+    @property
+    def error_pct(self) -> float:
+        """By how much the estimate is larger than what was measured."""
+        return 100 * ((self.estimate.blocks + 1) / self.num_gpu_blocks - 1)
+
+    @property
+    def error_bytes(self) -> int:
+        """The same on one GPU."""
+        return (self.estimate.blocks + 1 - self.num_gpu_blocks) * self.estimate.block_bytes
 
 
 class PoolError(NamedTuple):
-    """What is known of the error of an estimate."""
+    """How far off estimates were on servers with this GPU, or with any where nobody measured one with it.
+    Servers count of whose memory as much is known: nothing was left out, or something as here."""
 
     servers: int
-    this_gpu: bool  # whether they had this GPU; else none has, and these are all
-    most_pct: float
-    too_large: bool  # whether one with this GPU had a much smaller pool
+    this_gpu: bool
+    most_pct: float  # of their pools, too large or too small
+    too_large_bytes: int  # on one GPU, at most
+
+
+class Estimate(NamedTuple):
+    """What is known of an estimated pool beside its size."""
+
+    left_out: tuple[str, ...]  # what may take memory and is not in the sum
+    error: PoolError
+    doubtful: bool  # whether such an error would be a large part of this pool
+
+    @property
+    def upper_bound(self) -> bool:
+        """Whether the true pool may well be smaller."""
+        return bool(self.left_out)
 
     def report(self) -> dict[str, Any]:
-        """As JSON."""
-        return self._asdict() | {"most_pct": round(self.most_pct, 1)}
+        """As JSON. Keys are added, never renamed."""
+        error = self.error
+        return {
+            "upper_bound": self.upper_bound,
+            "left_out": list(self.left_out),
+            "error": {
+                "servers": error.servers,
+                "this_gpu": error.this_gpu,
+                "most_pct": round(error.most_pct, 1),
+                "too_large": self.doubtful,
+                "too_large_bytes": error.too_large_bytes,
+            },
+        }
 
 
 @cache
@@ -65,8 +105,38 @@ def measured_pools() -> tuple[MeasuredPool, ...]:
     return tuple(MeasuredPool(**row) for row in json.loads(text)["pools"])
 
 
-def pool_error(gpu: GpuSpec) -> PoolError:
-    """Of pools on this GPU, or on any where nobody measured one on it."""
-    here = [row.error_pct for row in measured_pools() if row.gpu == gpu.id]
-    errors = here or [row.error_pct for row in measured_pools()]
-    return PoolError(len(errors), bool(here), max(map(abs, errors)), bool(here) and max(here) > LARGE)
+@cache
+def pool_error(gpu: str, *, complete: bool) -> PoolError:
+    """Of pools on the GPU of that id; `complete` ones leave nothing out."""
+    rows = [row for row in measured_pools() if complete is not row.estimate.upper_bound]
+    here = [row for row in rows if row.gpu == gpu]
+    counted = here or rows
+    most = max(abs(row.error_pct) for row in counted)
+    return PoolError(len(counted), bool(here), most, max(0, *(row.error_bytes for row in counted)))
+
+
+def judged(sized: Pool, gpu: GpuSpec, *, states: bool = False) -> Estimate:
+    """How good an estimate is; with `states` it counts those of linear-attention layers."""
+    left_out = tuple(text for text in sized.left_out if not (states and text == STATES))
+    error = pool_error(gpu.id, complete=not left_out)
+    doubtful = error.too_large_bytes > LARGE * sized.bytes
+    if doubtful:
+        where = "this GPU" if error.this_gpu else "another GPU"
+        size = f"{error.too_large_bytes / GIB:.1f} GiB"
+        left_out = (*left_out, f"up to {size}: a start on {where} took so much more than estimated")
+    return Estimate(left_out, error, doubtful)
+
+
+def told(report: dict[str, Any]) -> str:
+    """The report of an estimate in words."""
+    off = f"an estimate, {off_by(report['error'])}"
+    if not report["upper_bound"]:
+        return off
+    return f"{off}; an upper bound, left out: {', '.join(report['left_out'])}"
+
+
+def off_by(error: dict[str, Any]) -> str:
+    """The error of a report in words."""
+    servers = f"{error['servers']} server{'s' * (error['servers'] > 1)}"
+    where = "with this GPU" if error.get("this_gpu") else "with other GPUs"
+    return f"off by {error['most_pct']:.1f} % at most on {servers} {where}"

@@ -1,8 +1,7 @@
 """How many KV blocks a GPU has room for, by vLLM's own sum: what it may use, less all that is not KV.
 
-vLLM measures what is not KV at start-up; nobody can compute it exactly from a model card. The estimates here
-were set on start-up logs of vLLM 0.19.0 on an H100 (llm-d-planner, accuracy report: Llama, Qwen, Gemma, phi,
-Granite and Mistral models; activations within 8 % on text models without experts).
+vLLM measures what is not KV when it starts; nobody can compute it exactly from a model card. `startup` has
+the estimates, `measuredpools` how far off they were on servers that others started.
 """
 
 from __future__ import annotations
@@ -14,16 +13,17 @@ from typing import NamedTuple
 from kvtui.errors import ConfigError, DoesNotFit
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.hardware.kvtypes import token_bytes
-from kvtui.serving.rules import NEWEST, release
+from kvtui.hardware.startup import (
+    GIB,
+    activation_bytes,
+    captured_graphs,
+    context_bytes,
+    default_utilization,
+    graph_bytes,
+)
+from kvtui.serving.rules import NEWEST
 
-GIB = 2**30
-
-_ACTIVATION_BYTES = 2
-_SAMPLER_BYTES = 14  # of one logit of the profiling batch, copies for sorting included
-_CAPTURED_GRAPHS = 86  # 51 piecewise and 35 full ones: vLLM's default set
-_GRAPH_LAYER_BYTES = 256 * 2**10  # a layer in a graph; the logs show 0.5 to 1.9 GiB in all
-_CONTEXT_BYTES = 27 * GIB // 100  # mean of the logs on one GPU
-_COMMUNICATION_BYTES = 21 * GIB // 10  # non-torch memory of the logs with two GPUs and more, context included
+_ROTARY_BYTES = 2
 
 
 class BatchLimits(NamedTuple):
@@ -71,20 +71,6 @@ class Pool:
         return bool(self.left_out)
 
 
-def default_utilization(vllm: str) -> float:
-    """`gpu_memory_utilization` of a vLLM release that is not told otherwise."""
-    return 0.92 if _minor(vllm) >= 20 else 0.9
-
-
-def _counts_graphs(vllm: str) -> bool:
-    """Whether a release takes an estimate for CUDA graphs off the pool."""
-    return _minor(vllm) >= 20
-
-
-def _minor(vllm: str) -> int:
-    return int(release(vllm).name.split(".")[1])
-
-
 def batch_limits(gpu: GpuSpec) -> BatchLimits:
     """Defaults of vLLM's server by GPU memory (vLLM 0.32; the A100 counts as small)."""
     if gpu.memory_bytes >= 160 * GIB:
@@ -124,7 +110,7 @@ def pool(
     block_bytes = block_size * slot_bytes
     if not block_bytes:
         raise ConfigError(f"no layer of {model.label} keeps K and V")
-    terms = _terms(model, gpu, utilization, tp, dtype, limits or batch_limits(gpu), _counts_graphs(vllm))
+    terms = _terms(model, gpu, utilization, tp, dtype, limits or batch_limits(gpu), vllm)
     if drafter is not None:
         terms = (*terms, Term("weights of the drafter", -drafter.weight_bytes() // tp, drafter.label))
     left = sum(term.bytes for term in terms)
@@ -164,13 +150,14 @@ def _terms(
     tp: int,
     dtype: str | None,
     limits: BatchLimits,
-    graphs_count: bool,
+    vllm: str,
 ) -> tuple[Term, ...]:
     requested = ceil(gpu.memory_bytes * utilization)
     weights = -(-model.weight_bytes(dtype) // tp)
-    rotary = model.max_positions * model.head_dim * _ACTIVATION_BYTES
-    graphs = _CAPTURED_GRAPHS * model.layers * _GRAPH_LAYER_BYTES
-    context = _COMMUNICATION_BYTES if tp > 1 else _CONTEXT_BYTES
+    rotary = model.max_positions * model.head_dim * _ROTARY_BYTES
+    activations = activation_bytes(model, tokens=limits.tokens, seqs=limits.seqs, vllm=vllm)
+    context = context_bytes(gpu, tp=tp, vllm=vllm)
+    graphs = graph_bytes(model, seqs=limits.seqs, vllm=vllm)
     terms = (
         Term(
             "memory it may use",
@@ -179,24 +166,18 @@ def _terms(
         ),
         Term("weights", -weights, _whose_parameters(model)),
         Term("rotary table", -rotary, "positions x head size"),
-        Term("activations", -_activations(model, limits), f"estimated for {limits.tokens:,} tokens a step"),
+        Term("activations", -activations, f"estimated for {limits.tokens:,} tokens a step"),
         Term("context and libraries", -context, "as seen in logs"),
     )
-    if not graphs_count:
+    if not graphs:
         return terms
-    return (*terms, Term("CUDA graphs", -graphs, "estimated from the number of layers"))
+    how = f"estimated: {captured_graphs(limits.seqs)} graphs of {model.layers} layers"
+    return (*terms, Term("CUDA graphs", -graphs, how))
 
 
 def _whose_parameters(model: ModelSpec) -> str:
     # the catalogue dates its models, a config.json does not
     return f"parameters of {'the catalogue' if model.released else 'its own config.json'}"
-
-
-def _activations(model: ModelSpec, limits: BatchLimits) -> int:
-    """Peak of the profiling run: the residual stream, and the larger of one MLP and the sampler."""
-    stream = 3 * limits.tokens * model.hidden * _ACTIVATION_BYTES
-    mlp = 3 * limits.tokens * model.intermediate * _ACTIVATION_BYTES
-    return stream + max(mlp, limits.seqs * model.vocab * _SAMPLER_BYTES)
 
 
 def _left_out(model: ModelSpec) -> tuple[str, ...]:

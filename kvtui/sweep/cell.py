@@ -11,13 +11,13 @@ from typing import Any
 from kvtui import __version__
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
+from kvtui.comparison.poolestimate import pool_report
 from kvtui.errors import ConfigError, DoesNotFit, KvtuiError
 from kvtui.frames.counters import CounterReader
 from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.hardware import money
-from kvtui.hardware.measuredpools import pool_error
 from kvtui.hardware.names import gpu_named, model_named
-from kvtui.hardware.sizing import default_utilization
+from kvtui.hardware.startup import default_utilization
 from kvtui.serving.rules import NEWEST
 from kvtui.sweep.digests import check
 from kvtui.timing.predict import expected_error
@@ -128,7 +128,7 @@ def _figures(cell: Cell) -> Result:
         name: expected_error(cell.engine, experiment.model, quantity, gpu=experiment.gpu)
         for name, quantity in (("tpot", "each token"), ("ttft", "first token"))
     }
-    given = experiment.slots is not None or experiment.workload.slots is not None
+    pool = pool_report(experiment)
     told = {name: error and error.report() for name, error in errors.items()} | {"e2e": None}
     return {
         "pool_tokens": lane.info.pool_tokens,
@@ -152,7 +152,8 @@ def _figures(cell: Cell) -> Result:
         "waste_usd_per_month": _round(month),
         "price": rate and rate.report(),
         "expected_error": told,
-        "pool_error": None if given else pool_error(experiment.gpu).report(),
+        "pool": pool,
+        "pool_error": pool["error"],
     }
 
 

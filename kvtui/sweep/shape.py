@@ -9,6 +9,7 @@ from kvtui.sweep.cell import Result
 NUMBERS = ("output_tokens_per_s", "wasted_pct")
 MAYBE = ("slo_attainment", "goodput_rps", "usd_per_million_tokens", "waste_usd_per_month")
 SPREADS = ("ttft_s", "tpot_s", "e2e_s")
+SERVERS = ("servers", "most_pct")
 ENDED = ("does not fit", "refused", "failed")
 
 
@@ -24,6 +25,7 @@ def is_result(value: Any) -> bool:
         and all(_spread(value.get(name)) for name in SPREADS)
         and _price(value)
         and _errors(value.get("expected_error"))
+        and _pool(value.get("pool"))
     )
 
 
@@ -46,6 +48,15 @@ def _price(result: Result) -> bool:
         and _number(price.get("usd_per_gpu_hour"))
         and isinstance(price.get("source"), str)
     )
+
+
+def _pool(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return value is None
+    error, left_out = value.get("error", ""), value.get("left_out")
+    known = error is None or (isinstance(error, dict) and all(_number(error.get(k)) for k in SERVERS))
+    named = isinstance(left_out, list) and all(isinstance(text, str) for text in left_out)
+    return known and named and isinstance(value.get("upper_bound"), bool)
 
 
 def _errors(value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kvtui.hardware.measuredpools import told
 from kvtui.sweep.advice import (
     FP8_NOTE,
     FRONT_NOTE,
@@ -146,15 +147,14 @@ def known_errors(done: list[tuple[Cell, Result]]) -> list[tuple[str, Any]]:
 
 def pools_told(done: list[tuple[Cell, Result]]) -> list[tuple[str, str]]:
     """How far off estimates of KV memory were on servers that others started, by GPU."""
-    told: dict[str, str] = {}
+    said: dict[tuple[str, str], None] = {}
     for cell, r in done:
-        if error := r.get("pool_error"):
-            where = "with this GPU" if error["this_gpu"] else "with other GPUs"
-            servers = f"{error['servers']} server{'s' * (error['servers'] > 1)} {where}"
-            told[f"pool ({cell.gpu})"] = f"an estimate, off by {error['most_pct']:.1f} % at most on {servers}"
+        pool = r.get("pool")
+        if pool and pool["error"]:
+            said[f"pool ({cell.gpu})", told(pool)] = None
         elif cell.slots is not None:
-            told["pool"] = f"as {cell.pool_from} says" if cell.pool_from else "as it was given"
-    return list(told.items())
+            said["pool", f"as {cell.pool_from} says" if cell.pool_from else "as it was given"] = None
+    return list(said)
 
 
 def _rest(found: Answer) -> list[str]:

@@ -52,7 +52,10 @@ def test_one_byte_kv_halves_the_cache() -> None:
 
 def test_weights() -> None:
     llama = model("llama-3.1-8b")
-    assert llama.weight_bytes() == 2 * llama.params_total == 2 * llama.weight_bytes("fp8")
+    assert llama.weight_bytes() == 2 * llama.params_total
+    logged = {"fp8": 8.49, "int8": 8.49, "int4": 5.38}  # GiB: vLLM 0.19 with such copies of Llama-3.1-8B
+    for dtype, gib in logged.items():
+        assert llama.weight_bytes(dtype) / 2**30 == pytest.approx(gib, rel=0.02), "embeddings stay in 16 bits"
     assert model("gpt-oss-120b").weight_bytes() / 2**30 == pytest.approx(60.8)
     with pytest.raises(ConfigError, match="fp7"):
         llama.weight_bytes("fp7")
@@ -91,7 +94,8 @@ def test_facts_agree_with_the_reference() -> None:
         assert (ours.params_total, ours.verified) == (row["params_total"], row["verified"])
     for row in json.loads((REFERENCE / "gpus.json").read_text())["gpus"]:
         card = gpu(row["id"])
-        assert card.memory_bytes == row["memory_bytes_visible"]
+        theirs = row["memory_bytes_visible"]  # some are smi's figure; the driver's is up to 2 % less
+        assert card.memory_bytes == (pytest.approx(theirs, rel=0.02) if "; memory" in card.source else theirs)
         assert (card.bandwidth, card.bf16_flops) == (row["hbm_bandwidth_Bps"], row["bf16_dense_flops"])
         assert card.verified == row["verified"]
 

@@ -8,8 +8,9 @@ import pytest
 
 from kvtui.errors import ConfigError, DoesNotFit
 from kvtui.hardware.catalogue import gpu, model
-from kvtui.hardware.measuredpools import MeasuredPool, measured_pools, pool_error
-from kvtui.hardware.sizing import GIB, BatchLimits, batch_limits, pool
+from kvtui.hardware.measuredpools import MeasuredPool, judged, measured_pools, pool_error
+from kvtui.hardware.sizing import BatchLimits, batch_limits, pool
+from kvtui.hardware.startup import GIB, activation_bytes, captured_graphs, fuses_all_reduce, graph_bytes
 
 LLAMA = model("llama-3.1-8b")
 
@@ -29,32 +30,100 @@ def test_an_h100_as_blis_sees_it() -> None:
     assert pool(LLAMA, gpu("h100-sxm"), utilization=0.9).blocks == pytest.approx(26_312, rel=0.05)
 
 
-@pytest.mark.parametrize("row", measured_pools(), ids=lambda row: f"{row.model}, {row.tp} x {row.gpu}")
+KNOWN = measured_pools()
+
+
+@pytest.mark.parametrize("row", KNOWN, ids=lambda row: f"{row.model}, {row.tp} x {row.gpu}, {row.vllm}")
 def test_pools_as_measured(row: MeasuredPool) -> None:
-    """Servers of others, end to end: the H100, on which the terms were set, and cards nobody fitted."""
-    most = 0.5 if row.gpu == "h100-sxm" else 8
-    assert 0 < abs(row.error_pct) <= most
+    """Servers of others, end to end: each within 5 % or called an upper bound, which it is."""
+    told = judged(row.estimate, gpu(row.gpu))
+    assert told.upper_bound or abs(row.error_pct) <= 5
+    assert row.error_pct > -1.5
+
+
+@pytest.mark.parametrize("row", KNOWN, ids=lambda row: f"{row.model}, {row.tp} x {row.gpu}, {row.vllm}")
+def test_a_server_that_nobody_knew_is_judged_right_too(
+    row: MeasuredPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rule for the label, each server judged by the others."""
+    others = tuple(other for other in KNOWN if other is not row)
+    monkeypatch.setattr("kvtui.hardware.measuredpools.measured_pools", lambda: others)
+    pool_error.cache_clear()
+    told = judged(row.estimate, gpu(row.gpu))
+    pool_error.cache_clear()
+    assert told.upper_bound or abs(row.error_pct) <= 5
+
+
+def test_dense_models_on_the_h100_are_within_a_hundredth() -> None:
+    """One to four GPUs, weights of 16, 8 and 4 bits, vLLM 0.11 to 0.19."""
+    rows = [row for row in KNOWN if row.gpu == "h100-sxm" and not row.estimate.left_out]
+    assert len(rows) >= 25
+    assert {row.tp for row in rows} == {1, 2, 4}
+    errors = sorted(abs(row.error_pct) for row in rows)
+    assert errors[-1] <= 1.5
+    assert errors[-2] <= 0.5
+
+
+def test_several_gpus_that_fuse_no_all_reduce_keep_its_workspace() -> None:
+    """Two RTX PRO 6000, vLLM 0.28: the H100's workspace and graphs that were not counted made it 6 % less."""
+    (row,) = (row for row in KNOWN if row.gpu == "rtx-pro-6000" and row.tp == 2)
+    assert abs(row.error_pct) <= 0.5
+    kinds = {id: fuses_all_reduce(gpu(id)) for id in ("h100-sxm", "b200", "rtx-pro-6000", "l40s", "a100-80")}
+    assert kinds == {"h100-sxm": True, "b200": True, "rtx-pro-6000": False, "l40s": False, "a100-80": False}
+
+
+@pytest.mark.parametrize(("seqs", "graphs"), [(128, 35 + 19), (256, 51 + 35), (1024, 51 + 51)])
+def test_graphs_as_logged(seqs: int, graphs: int) -> None:
+    assert captured_graphs(seqs) == graphs
 
 
 @pytest.mark.parametrize(
-    ("id", "servers", "this", "large"),
-    [("h100-sxm", 2, True, False), ("rtx4090", 1, True, True), ("l4", 5, False, False)],
+    ("vllm", "dense", "mixture"),
+    [("0.19.0", False, False), ("0.20", True, True), ("0.28", False, True), ("0.32", True, True)],
 )
-def test_what_is_known_of_an_estimate(id: str, servers: int, this: bool, large: bool) -> None:
-    found = pool_error(gpu(id))
-    assert (found.servers, found.this_gpu, found.too_large) == (servers, this, large)
-    assert found.most_pct <= (0.5 if id == "h100-sxm" else 8)
+def test_versions_that_take_graphs_off_the_pool(vllm: str, dense: bool, mixture: bool) -> None:
+    for id, counted in (("llama-3.1-8b", dense), ("qwen3-30b-a3b", mixture)):
+        assert bool(graph_bytes(model(id), seqs=256, vllm=vllm)) is counted
+
+
+def test_what_is_known_of_an_estimate() -> None:
+    """By the GPU's own servers, or by all; and only by those that left as much out."""
+    own, other, mixture = (
+        pool_error(id, complete=complete)
+        for id, complete in (("rtx4090", True), ("l4", True), ("h100-sxm", False))
+    )
+    assert (own.servers, own.this_gpu, round(own.most_pct, 1)) == (1, True, 7.4)
+    assert (other.servers, other.this_gpu, round(other.most_pct, 1)) == (
+        len(KNOWN) - mixture.servers,
+        False,
+        7.4,
+    )
+    assert mixture.servers < 10
+    assert mixture.most_pct <= 5
+
+
+def test_the_label_goes_by_what_may_be_missing_of_this_pool() -> None:
+    """The same GPU, which took 0.4 GiB more than estimated: much of what a model of 8 billion leaves, little
+    of what one of 1 billion does."""
+    small, large = (pool(model(id), gpu("rtx4090")) for id in ("llama-3.1-8b", "llama-3.2-1b"))
+    assert judged(small, gpu("rtx4090")).left_out == (
+        "up to 0.4 GiB: a start on this GPU took so much more than estimated",
+    )
+    assert not judged(large, gpu("rtx4090")).upper_bound
 
 
 @pytest.mark.parametrize(
-    ("id", "gib"),
-    [("llama-3.1-8b", 1.89), ("qwen3-8b", 2.21), ("gemma-2-9b", 3.63), ("phi-4", 1.52)],
+    ("id", "vllm", "gib"),
+    [
+        *(("llama-3.1-8b", "0.19", 1.89), ("qwen3-8b", "0.19", 2.21), ("gemma-2-9b", "0.19", 3.63)),
+        *(("phi-4", "0.19", 1.52), ("qwen2.5-72b", "0.19", 2.29), ("llama-2-7b", "0.19", 0.77)),
+        *(("llama-3.1-8b", "0.11", 4.76), ("qwen3-14b", "0.16", 5.64), ("qwen3-14b", "0.17", 2.23)),
+    ],
 )
-def test_activations_as_measured(id: str, gib: float) -> None:
-    """vLLM 0.19.0 on an H100: "torch peak memory increase" of its log."""
-    terms = pool(model(id), gpu("h100-sxm")).terms
-    activations = next(-term.bytes for term in terms if term.name == "activations")
-    assert activations / GIB == pytest.approx(gib, rel=0.05)
+def test_activations_as_measured(id: str, vllm: str, gib: float) -> None:
+    """The "torch peak memory increase" of logs on an H100; CodeLlama-7B has the shape of Llama-2-7B."""
+    found = activation_bytes(model(id), tokens=8192, seqs=1024, vllm=vllm)
+    assert found / GIB == pytest.approx(gib, rel=0.11 if id == "llama-2-7b" else 0.055)
 
 
 def test_blocks_bytes_and_tokens_agree_to_the_token() -> None:

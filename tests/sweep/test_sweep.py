@@ -234,8 +234,8 @@ def test_errors_of_several_gpus_are_told_apart() -> None:
     for text in (table(found), page(found)):
         assert len(re.findall(r"b200, h100-sxm, h200; none on a10g", text)) == 2
         assert len(re.findall(r"b200, h100-sxm, h200(?!;)", text)) == 2
-        assert re.search(r"pool \(h100-sxm\)\W.*off by [\d.]+ % at most on \d servers? with this GPU", text)
-        assert re.search(r"pool \(a10g\)\W.*off by [\d.]+ % at most on \d servers? with other GPUs", text)
+        assert re.search(r"pool \(h100-sxm\)\W.*off by [\d.]+ % at most on \d+ servers? with this GPU", text)
+        assert re.search(r"pool \(a10g\)\W.*off by [\d.]+ % at most on \d+ servers? with other GPUs", text)
 
 
 def test_the_page_says_which_seeds_there_are() -> None:
