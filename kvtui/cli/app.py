@@ -11,31 +11,44 @@ from click.shell_completion import CompletionItem
 from kvtui import __version__
 from kvtui.cli.completion import traces
 
-COMMANDS: Final = {  # where each is, in the order in which a newcomer needs them
-    "run": "run.run",
-    "tour": "tour.tour",
-    "demo": "demo.demo",
-    "replay": "replay.replay",
-    "browse": "browse.browse",
-    "attach": "attach.attach",
-    "record": "record.record",
-    "check": "check.check",
-    "capacity": "capacity.capacity",
-    "sweep": "sweep.sweep",
-    "trace": "traces.trace",
-    "workloads": "commands.workloads",
-    "models": "catalogue.models",
-    "gpus": "catalogue.gpus",
-    "advise": "questions.advise",
-    "block-sizes": "questions.block_sizes",
-    "hits": "questions.hits",
-    "reproduce": "reproduce.reproduce",
-    "steptime": "steptime.steptime",
-    "decisions": "commands.decisions",
-    "help": "topics.explain",
-    "doctor": "doctor.doctor",
+STORY: Final = {  # the commands as a newcomer meets them, and where each is
+    "Watch": {
+        "run": "run.run",
+        "tour": "tour.tour",
+        "demo": "demo.demo",
+        "browse": "browse.browse",
+        "replay": "replay.replay",
+    },
+    "Ask": {
+        "advise": "questions.advise",
+        "capacity": "capacity.capacity",
+        "sweep": "sweep.sweep",
+        "block-sizes": "questions.block_sizes",
+        "hits": "questions.hits",
+    },
+    "Go live": {
+        "attach": "attach.attach",
+        "record": "record.record",
+        "check": "check.check",
+    },
+    "Traces": {
+        "trace": "traces.trace",
+        "workloads": "commands.workloads",
+    },
+    "Doubt": {
+        "reproduce": "reproduce.reproduce",
+        "steptime": "steptime.steptime",
+        "decisions": "commands.decisions",
+    },
+    "Look up": {
+        "help": "topics.explain",
+        "models": "catalogue.models",
+        "gpus": "catalogue.gpus",
+        "doctor": "doctor.doctor",
+    },
 }
-PASSED_ON = ("--help", "-h", "--version", "--install-completion")
+COMMANDS: Final = {name: place for part in STORY.values() for name, place in part.items()}
+PASSED_ON = ("--help", "-h", "--version")
 
 
 class DefaultGroup(click.Group):
@@ -51,6 +64,15 @@ class DefaultGroup(click.Group):
         module, name = COMMANDS[cmd_name].split(".")
         command: click.Command = getattr(import_module(f"kvtui.cli.{module}"), name)
         return command
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """All on one screen: what each is for before it, and the two options in the text above."""
+        formatter.write_paragraph()
+        for part, names in STORY.items():
+            for at, name in enumerate(names):
+                command = self.get_command(ctx, name)
+                assert command is not None
+                formatter.write(f"  {part * (not at):<9}{name:<13}{command.get_short_help_str(60)}\n")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         completing = ctx.resilient_parsing  # the word that is being typed is not among them
@@ -89,6 +111,8 @@ def _refuse_mistyped(word: str) -> None:
 
 @click.group(
     cls=DefaultGroup,
+    options_metavar="[TRACE | COMMAND]",
+    subcommand_metavar="[OPTIONS]",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="kvtui", message="%(prog)s %(version)s")
@@ -96,7 +120,8 @@ def app() -> None:
     """Show why paged KV-cache memory wins, on your own traffic, in your terminal.
 
     \b
-    kvtui                            the bundled chat workload, side by side
-    kvtui TRACE                      your own trace (Azure, BurstGPT, Mooncake, CSV, JSON Lines, ...)
-    kvtui TRACE --headless           the comparison as a table; add --json for data
+    kvtui                    watch the bundled chat workload, side by side
+    kvtui TRACE              your own trace (Azure, Mooncake, CSV, JSON Lines ...)
+    kvtui TRACE --headless   the comparison as a table; add --json for data
+    kvtui COMMAND --help     its options, and an example; kvtui --version
     """

@@ -45,6 +45,10 @@ def demo(
     """Show what this machine can: real tensors where PyTorch is, sized so that it stays lively.
 
     The bundled chat workload, played, summed up and played again; q leaves.
+
+    \b
+    kvtui demo
+    kvtui demo --backend simulated --once
     """
     from kvtui.tui.terminal import keys_from_the_terminal, terminal_problem
 

@@ -29,9 +29,9 @@ def reproduce(name: str | None, as_json: bool, markdown: bool, data: Path | None
     synthetic_trace.jsonl (Mooncake), sharegpt_8k_filtered_stats_llama2_tokenizer.csv (Sarathi-Serve).
 
     \b
-    kvtui reproduce                  all figures as a table
-    kvtui reproduce fig2             one of them
-    kvtui reproduce fig13a --screen  watch its four systems
+    kvtui reproduce                  # all figures as a table
+    kvtui reproduce fig2             # one of them
+    kvtui reproduce fig13a --screen  # watch its four systems
     """
     from kvtui.reproduce import text
     from kvtui.reproduce.figures import chosen

@@ -105,9 +105,9 @@ def synth(
     """Make a trace from statistics, and say how closely it matches them.
 
     \b
-    kvtui trace synth out.jsonl --prompt p50=800,p99=8000 --output p50=200,p99=900 --rate 4
-    kvtui trace synth out.jsonl --like requests.csv --requests 5000 --burstiness 0.3
-    kvtui trace synth out.jsonl --prompt 400 --output 150 --turns 5 --prefix-groups 8 --prefix-tokens 1024
+    kvtui trace synth long.jsonl --prompt p50=800,p99=8000 --output p50=200,p99=900 --rate 4
+    kvtui trace synth likewise.jsonl --like requests.csv --requests 5000 --burstiness 0.3
+    kvtui trace synth talks.jsonl --prompt 400 --output 150 --turns 5 --prefix-groups 8 --prefix-tokens 1024
     """
     from kvtui.errors import ConfigError
     from kvtui.traces.quantiles import Quantiles
