@@ -12,6 +12,12 @@ from kvtui.cli import completion
 if TYPE_CHECKING:
     from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 
+UNITS = {
+    **dict.fromkeys(("bf16_flops", "fp8_flops", "fp4_flops"), "FLOP/s, dense"),
+    **dict.fromkeys(("bandwidth", "pcie"), "bytes/s"),
+    "link": "bytes/s, one way",
+}
+
 
 @click.command(short_help="The models of the catalogue, or all facts of one.")
 @click.argument("id", required=False, shell_complete=completion.models)
@@ -67,7 +73,11 @@ def _facts(spec: ModelSpec | GpuSpec, origins: dict[str, str]) -> str:
     """A line for each field that says something."""
     values = {field.name: getattr(spec, field.name) for field in fields(spec)}
     values["verified"] = f"{spec.verified}: {origins[spec.verified]}"
-    told = {name: _told(value) for name, value in values.items() if value not in (None, "", ())}
+    told = {
+        name: f"{_told(value)} {UNITS.get(name, '')}".rstrip()
+        for name, value in values.items()
+        if value not in (None, "", ())
+    }
     return "\n".join(f"{name.replace('_', ' '):<20}{text}" for name, text in told.items())
 
 

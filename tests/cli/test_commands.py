@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from kvtui.cli.app import app
+from kvtui import __version__
+from kvtui.cli.app import COMMANDS, app
 from kvtui.cli.catalogue import gpus, models
 from kvtui.errors import ConfigError
 from tests.cli.run import complaint, kvtui
@@ -20,10 +22,13 @@ from tests.shared import SHARED, needs_shared
 
 
 def test_version_and_help() -> None:
-    assert kvtui("--version").stdout.startswith("kvtui 0.")
-    text = kvtui("--help").stdout
-    assert "bundled chat workload" in text
-    assert len(text.splitlines()) <= 40
+    assert kvtui("--version").stdout == f"kvtui {__version__}\n"
+    lines = kvtui("--help").stdout.splitlines()
+    assert "bundled chat workload" in "\n".join(lines)
+    assert len(lines) < 32
+    assert max(map(len, lines)) <= 80
+    for command in COMMANDS:
+        assert sum(f" {command} " in line[9:24] for line in lines[9:]) == 1, command
     for command in (["run"], ["trace", "info"], ["workloads"], ["decisions"]):
         assert f"kvtui {' '.join(command)}" in kvtui(*command, "--help").stdout
 
@@ -77,6 +82,7 @@ def test_catalogue() -> None:
     assert "22 full, 4 KV heads of 64" in told
     told = CliRunner().invoke(gpus, ["rtx4090"]).stdout
     assert "from memory, late 2025" in told
+    assert re.search(r"^bandwidth +1,008,000,000,000 bytes/s$", told, re.MULTILINE)
     assert "0.34 to 0.7 (2026-03: RunPod on demand" in told
     assert isinstance(CliRunner().invoke(gpus, ["h100-sx"]).exception, ConfigError)
 
