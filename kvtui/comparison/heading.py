@@ -35,7 +35,8 @@ class Heading:
 
 def heading_of(experiment: Experiment) -> Heading:
     """The heading of an experiment; blocks only where all lanes have blocks of one size."""
-    price = rate(experiment.gpu, experiment.price)
+    measured = experiment.label == "measured"  # on a device that has no price here
+    price = None if measured else rate(experiment.gpu, experiment.price)
     tpot, ttft = (_error(experiment, quantity) for quantity in ("each token", "first token"))
     one_size = len({spec.block_size for spec in experiment.lanes}) == 1
     return Heading(
