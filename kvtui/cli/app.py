@@ -95,7 +95,7 @@ class DefaultGroup(click.Group):
 
 
 def _refuse_mistyped(word: str) -> None:
-    """A bare word that is neither a file nor a workload and nearly a command was meant to be one."""
+    """A bare word that is neither a file nor a workload and nearly a command or one was meant to be that."""
     from difflib import get_close_matches
     from pathlib import Path
 
@@ -105,7 +105,7 @@ def _refuse_mistyped(word: str) -> None:
     if word.startswith("-") or {*"./\\"} & {*word} or word in bundled() or Path(word).exists():
         return
     close = get_close_matches(word, [*COMMANDS, *bundled()], n=1)
-    if close and close[0] in COMMANDS:
+    if close:
         raise ConfigError(f"{word}: no command, workload or file.", hint=f"did you mean kvtui {close[0]}?")
 
 

@@ -27,12 +27,15 @@ def models(id: str | None) -> None:
     \b
     kvtui models
     kvtui models llama-3.1-8b
+    kvtui models meta-llama/Llama-3.1-8B-Instruct
+    kvtui models path/to/config.json
     """
-    from kvtui.hardware.catalogue import model, origins
     from kvtui.hardware.catalogue import models as known
+    from kvtui.hardware.catalogue import origins
+    from kvtui.hardware.names import model_named
 
     if id is not None:
-        click.echo(_facts(model(id), origins("models")))
+        click.echo(_facts(model_named(id), origins("models")))
         return
     click.echo(f"{'id':<24}{'parameters':>12}{'KV a token':>14}{'longest':>12}  figures from")
     for m in known():
@@ -50,11 +53,13 @@ def gpus(id: str | None) -> None:
     kvtui gpus
     kvtui gpus h100-sxm
     """
-    from kvtui.hardware.catalogue import gpu, origins
     from kvtui.hardware.catalogue import gpus as known
+    from kvtui.hardware.catalogue import origins
+    from kvtui.hardware.names import gpu_named
 
     if id is not None:
-        click.echo(_facts(gpu(id), origins("gpus")))
+        card = gpu_named(id)
+        click.echo(f"{_facts(card, origins('gpus'))}\n{'KV pools':<20}{_pools(card)}")
         return
     click.echo(f"{'id':<16}{'name':<28}{'memory':>10}{'bandwidth':>14}{'16-bit':>14}  figures from")
     for g in known():
@@ -67,6 +72,13 @@ def gpus(id: str | None) -> None:
 def _words(origins: dict[str, str], command: str) -> str:
     told = "\n".join(f"{word}: {what}" for word, what in origins.items())
     return f"{told}\nkvtui {command} ID says more of one, and its source."
+
+
+def _pools(card: GpuSpec) -> str:
+    """How far off estimates of pools with it were, of dense models."""
+    from kvtui.hardware.measuredpools import off_by, pool_error
+
+    return f"estimates of dense models were {off_by(pool_error(card.id, complete=True)._asdict())}"
 
 
 def _facts(spec: ModelSpec | GpuSpec, origins: dict[str, str]) -> str:

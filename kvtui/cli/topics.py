@@ -38,9 +38,21 @@ def explain(words: tuple[str, ...]) -> None:
         hint = f"did you mean {close[0]}?" if close else "kvtui help lists the topics"
         if told[most]:
             hint = f"kvtui help {most} speaks of it"
-        raise ConfigError(f"there is no topic '{topic}'.", hint=hint)
+        raise ConfigError(f"there is no topic '{topic}'.", hint=_command(words) or hint)
     about, text = found[name]
     say(f"{name}: {about}\n\n{text if width() is None else paragraphs(text)}")
+
+
+def _command(words: tuple[str, ...]) -> str:
+    """What explains a command, or a bundled workload; "" for a word that is neither."""
+    from kvtui.cli.app import COMMANDS
+    from kvtui.traces.synthetic import bundled
+
+    if words[0] in COMMANDS:
+        return f"{words[0]} is a command: kvtui {' '.join(words)} --help"
+    return (
+        f"{topic} is a workload: kvtui trace info {topic}" if (topic := " ".join(words)) in bundled() else ""
+    )
 
 
 def topics() -> dict[str, tuple[str, str]]:

@@ -27,7 +27,21 @@ def model_named(name: str) -> ModelSpec:
     if model_files(name):
         return model_of(name)
     found = _models().get(_plain(name))
-    return found or catalogue.model(name)
+    if found:
+        return found
+    try:
+        return catalogue.model(name)
+    except ConfigError as error:
+        known = "kvtui models lists those it knows" if "/" in name else error.hint
+        hint = f"{known}; of any other model give the path of its config.json{_from_hub(name)}"
+        raise ConfigError(error.message, hint=hint) from None
+
+
+def _from_hub(name: str) -> str:
+    """Where that file is, for a name as on the Hugging Face hub."""
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        return ""
+    return f", https://huggingface.co/{name}/raw/main/config.json"
 
 
 def same_model(name: str, model: ModelSpec) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kvtui.errors import ConfigError
 from kvtui.live.batches import Batches, Taker
 from kvtui.live.content import Content
+from kvtui.live.endpoints import check_endpoint
 
 POLL_MS: Final = 100
 REPLAY_MS: Final = 2000  # for an answer of the replay socket
@@ -28,6 +29,9 @@ class Listener:
         Raises:
             ConfigError: the extra is not installed, or an endpoint makes no sense.
         """
+        for place in (endpoint, replay):
+            if place is not None:
+                check_endpoint(place)
         zmq = _zmq()
         self._context = zmq.Context()
         self._replay_endpoint = replay

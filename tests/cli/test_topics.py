@@ -69,9 +69,10 @@ def test_a_topic_of_several_words_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("hepl", "help"), ("swep", "sweep"), ("blok-sizes", "block-sizes")]
+    ("typed", "meant"),
+    [("hepl", "help"), ("swep", "sweep"), ("blok-sizes", "block-sizes"), ("chatt", "chat")],
 )
-def test_a_word_like_a_command_is_no_lost_file(typed: str, meant: str) -> None:
+def test_a_word_like_a_command_or_a_workload_is_no_lost_file(typed: str, meant: str) -> None:
     with pytest.raises(ConfigError) as wrong:
         app.main([typed, "--json"], standalone_mode=False)
     assert typed in wrong.value.message
@@ -81,7 +82,7 @@ def test_a_word_like_a_command_is_no_lost_file(typed: str, meant: str) -> None:
 def test_what_may_be_a_trace_is_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "swep").touch()
-    for typed in ("./hepl", "hepl.csv", "chat", "chats", "zzz", "-", "swep"):
+    for typed in ("./hepl", "hepl.csv", "chat", "zzz", "-", "swep"):
         app.make_context("kvtui", [typed])
     with pytest.raises(ConfigError):
         app.make_context("kvtui", ["hepl"])

@@ -408,7 +408,7 @@ def test_without_the_packages_it_says_which(monkeypatch: pytest.MonkeyPatch, tmp
 
     async def serve() -> None:
         ready = asyncio.get_running_loop().create_future()
-        await KvEvents(trace).serve("tcp://h:1", replay=None, topic="", ready=ready)
+        await KvEvents(trace).serve("tcp://127.0.0.1:1", replay=None, topic="", ready=ready)
 
     with pytest.raises(ConfigError, match="msgpack"):
         asyncio.run(serve())

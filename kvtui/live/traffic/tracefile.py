@@ -23,6 +23,16 @@ from kvtui.live.traffic.identity import UNIT, runs
 from kvtui.traces.formats.native import HEARD, OPEN
 
 BEGAN: Final = "began_unix_s"
+OTHERS: Final = (
+    ".csv",
+    ".tsv",
+    ".parquet",
+    ".gz",
+    ".bz2",
+    ".xz",
+    ".zst",
+    ".zip",
+)  # endings of what it is not
 
 
 @dataclass
@@ -49,8 +59,13 @@ class TraceFile:
         """Open it; with `force` what an older file holds stays until `begin`.
 
         Raises:
-            ConfigError: it exists (without `force`) or cannot be written.
+            ConfigError: it exists (without `force`), cannot be written, or is named like what it is not.
         """
+        if path.suffix.lower() in OTHERS:
+            raise ConfigError(
+                f"{path}: a recorded trace is JSON Lines, not what {path.suffix} says",
+                hint=f"name it {path.with_suffix('.jsonl').name}",
+            )
         self.problem: str | None = None
         self.rows = 0
         self.new = not path.exists()
