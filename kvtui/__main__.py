@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from contextlib import suppress
 
 from kvtui import __version__
 
@@ -14,8 +15,9 @@ def main() -> None:
     """Run the command line; exits with its code."""
     if sys.argv[1:] == ["--version"]:
         # Asked often and by scripts: answered before anything is loaded.
-        print(f"kvtui {__version__}")
-        return
+        with suppress(OSError):  # of which the command line says what it is
+            print(f"kvtui {__version__}", flush=True)
+            return
     gc.set_threshold(*SELDOM)  # loading leaves no garbage: looking for it would take a fifth of the start
     from kvtui.cli import main as command_line
 

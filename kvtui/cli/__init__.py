@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 
 import click
 
@@ -26,6 +27,7 @@ def main() -> int:
     """Run the command line and return its exit code."""
     if COMPLETION in os.environ:
         app.main(prog_name="kvtui")
+    _mark_what_has_no_sign()
     try:
         # Not app.main(): it would answer a broken pipe with exit code 1.
         with app.make_context("kvtui", sys.argv[1:]) as context:
@@ -55,6 +57,12 @@ def main() -> int:
         _complain(f"cannot write the output: {error.strerror or error}", "free some space or write elsewhere")
         _let_go()
         return 2
+
+
+def _mark_what_has_no_sign() -> None:
+    """In another encoding than UTF-8 a name out of a file may have none: a question mark stands for it."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def _let_go() -> None:

@@ -254,12 +254,24 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert errors == b""
 
 
-def test_a_full_disk_is_said() -> None:
+@pytest.mark.parametrize("words", [["workloads"], ["--version"]])
+def test_a_full_disk_is_said(words: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([*KVTUI, "workloads"], stdout=full, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run([*KVTUI, *words], stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 2
     assert b"cannot write the output: No space left on device" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+def test_a_name_has_a_question_mark_for_what_the_output_cannot_say(tmp_path: Path) -> None:
+    file = tmp_path / "bär 日本.csv"
+    file.write_text("arrival,prompt_tokens,output_tokens\n0,5,3\n")
+    words = [*KVTUI, str(file), "--headless"]
+    said = subprocess.run(
+        words, capture_output=True, env=os.environ | {"PYTHONIOENCODING": "latin-1"}, check=False
+    )
+    assert said.stderr == b""
+    assert said.stdout.decode("latin-1").startswith("bär ??: 1 request")
 
 
 def test_a_name_out_of_a_file_cannot_reach_the_terminal_raw(tmp_path: Path) -> None:
