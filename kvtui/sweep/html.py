@@ -94,7 +94,7 @@ def page(found: Answer) -> str:
     done = [(c, r) for c, r in found.cells if r["status"] == "done"]
     first = found.cells[0][0] if found.cells else None
     title = f"{_trace(first)}: {len(found.cells):,} settings compared"
-    return "".join(
+    whole = "".join(
         [
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
             '<meta name="viewport" content="width=device-width,initial-scale=1">',
@@ -111,6 +111,7 @@ def page(found: Answer) -> str:
             f"</ul><p class=note>kvtui {__version__}</p></body></html>\n",
         ]
     )
+    return whole.encode("utf-8", "replace").decode()  # names of files may be no text
 
 
 def _given(cell: Cell | None) -> bool:

@@ -245,6 +245,12 @@ def test_the_page_says_which_seeds_there_are() -> None:
     assert "<td>seed</td><td>none: nothing is drawn</td>" in own
 
 
+def test_a_page_can_be_written_whatever_the_trace_is_called() -> None:
+    text = page(answer([made(burst(trace="/data/m\udcff.csv"))]))
+    assert "<h1>m?.csv: 1 settings compared" in text
+    text.encode()
+
+
 def test_goodput_is_good_requests_over_the_time_they_took() -> None:
     """Counted request by request."""
     tried = burst(slo=Slo(e2e_s=run_cell(burst())["e2e_s"]["p50"]))
