@@ -10,6 +10,18 @@ from pathlib import Path
 from typing import TextIO
 
 
+def write(path: Path, text: str, *, force: bool = False) -> None:
+    """A file that is known to be new, or with `force` may be replaced. Raises ConfigError that names it."""
+    from kvtui import whole
+    from kvtui.errors import ConfigError
+
+    try:
+        whole.write(path, text, force=force)
+    except OSError as error:
+        hint = "check the path, and what is free"
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}", hint=hint) from None
+
+
 @contextmanager
 def opened(target: str) -> Iterator[TextIO]:
     """A new text file, packed where it is named .gz, or standard output for "-"; gone after an error."""

@@ -120,7 +120,7 @@ def _table(families: dict[str, dict[str, Any]]) -> None:
 
 
 def _fit(path: str, output: Path | None, engine: str | None, gpu: str | None, *, as_json: bool) -> None:
-    from kvtui import whole
+    from kvtui.cli.output import write
     from kvtui.errors import ConfigError
     from kvtui.timing.calibration import as_data, calibrate, on_known
     from kvtui.timing.coefficients import DEFAULT_ENGINE, SOFTWARE, calibration_text, software
@@ -139,7 +139,7 @@ def _fit(path: str, output: Path | None, engine: str | None, gpu: str | None, *,
     about[SOFTWARE] = software(engine or DEFAULT_ENGINE)
     text = calibration_text(fitted, about)
     if output:
-        whole.write(output, text)
+        write(output, text)
     if as_json:
         click.echo(text, nl=False)
         return

@@ -74,7 +74,7 @@ def sweep(as_json: bool, **options: Any) -> int:
     kvtui sweep trace.csv --gpu l40s,h100-sxm --kv-dtype auto,fp8 --slo-ttft 2 --slo-tpot 0.05 --load 20
     kvtui sweep trace.csv --grid grid.toml --ledger night.jsonl --report night.html
     """
-    from kvtui import whole
+    from kvtui.cli.output import write
     from kvtui.errors import ConfigError
     from kvtui.sweep import advice, html
     from kvtui.sweep.ledger import Ledger
@@ -92,7 +92,7 @@ def sweep(as_json: bool, **options: Any) -> int:
     results = [(cell, ledger.results[cell.key]) for cell in cells if cell.key in ledger.results]
     found = advice.answer(results, attainment=options["attainment"], load_rps=options["load_rps"])
     if page:
-        whole.write(page, html.page(found), force=options["force"])
+        write(page, html.page(found), force=options["force"])
     click.echo(json.dumps(advice.report(found), indent=2)) if as_json else say(table(found))
     if interrupted:
         return 130

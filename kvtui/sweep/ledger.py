@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import io
 import json
 from contextlib import suppress
@@ -85,15 +87,28 @@ class Ledger:
     def _open(self, path: Path) -> IO[str]:
         try:
             file = path.open("a+b")
+            _claim(file)
             file.seek(0)
             whole = file.read().rfind(b"\n") + 1
             file.truncate(whole)  # of a line that was cut off nothing is left
+        except BlockingIOError:
+            hint = "wait for it, or name another file"
+            raise ConfigError(f"{path} is the ledger of a sweep that still runs", hint=hint) from None
         except OSError as error:
             raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
         text = io.TextIOWrapper(file, "utf-8")
         if not whole:
             text.write(json.dumps({FORMAT: VERSION}) + "\n")
         return text
+
+
+def _claim(file: IO[bytes]) -> None:
+    """Until it is closed; where the file system knows no locks, two sweeps have to know of each other."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL):
+            raise
 
 
 def _entry(line: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from kvtui import __version__
+from kvtui.cli import output
 from kvtui.cli.app import COMMANDS, app
 from kvtui.cli.catalogue import gpus, models
 from kvtui.errors import ConfigError
@@ -126,3 +127,14 @@ def test_a_wrong_field_of_a_model_is_named(tmp_path: Path, command: tuple[str, .
     file.write_text(json.dumps(fields))
     said = complaint(*command, "--model", str(file), "--gpu", "h100-sxm")
     assert f"{file} has a field of the wrong kind: num_attention_heads is 32, not a whole number" in said
+
+
+def test_what_cannot_be_written_at_last_is_named(tmp_path: Path) -> None:
+    """A name that was free when a long command began."""
+    page = tmp_path / "page.html"
+    page.write_text("of another one")
+    with pytest.raises(ConfigError, match=r"page\.html cannot be written: File exists"):
+        output.write(page, "mine")
+    assert page.read_text() == "of another one"
+    output.write(page, "mine", force=True)
+    assert page.read_text() == "mine"

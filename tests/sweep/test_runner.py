@@ -98,6 +98,19 @@ def test_a_ledger_is_not_any_file(tmp_path: Path) -> None:
         Ledger(str(tmp_path / "none" / "x")).add(cell(), {"status": "done"})
 
 
+def test_a_ledger_has_one_sweep_at_a_time(tmp_path: Path) -> None:
+    path = str(tmp_path / "ledger.jsonl")
+    first, second = Ledger(path), Ledger(path)
+    first.add(CELLS[0], plain(CELLS[0]))
+    with pytest.raises(ConfigError, match="a sweep that still runs"):
+        second.add(CELLS[1], plain(CELLS[1]))
+    first.close()
+    late = Ledger(path)
+    late.add(CELLS[1], plain(CELLS[1]))
+    late.close()
+    assert numbers(Ledger(path)) == sorted(cell.block_size for cell in CELLS[:2])
+
+
 def test_a_ledger_that_cannot_be_written_is_told_before_the_first_cell(tmp_path: Path) -> None:
     ran: list[int] = []
 
