@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtui.backends.ghost import Contents, Stories, chunks_of, views
-from kvtui.serving.engine import Engine
+from kvtui.backends.ghost import Contents, Stories
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Phase, Request
 
@@ -59,10 +58,10 @@ class TokenIds:
 
 @dataclass(frozen=True)
 class Batch:
-    """Tokens that one step computes, request after request, in batch order.
+    """Tokens that one step computes, request after request.
 
     R requests, T tokens, M table entries of the longest. Units are counted from 1 in every lane; 0 is the
-    unit that nobody owns.
+    unit that nobody owns. Behind the entries of a request, tables may hold anything.
     """
 
     requests: tuple[Request, ...]
@@ -114,33 +113,6 @@ class Batch:
         at = self.positions
         result: NDArray[np.int64] = self.tables[self.rows, at // self.unit].astype(np.int64) * self.unit
         return result + at % self.unit
-
-
-def batch_of(engine: Engine, plan: Plan, tokens: TokenIds) -> Batch | None:
-    """The batch of a step; None where nothing is computed."""
-    chunks = sorted(chunks_of(engine, plan).items(), key=lambda chunk: chunk[0].order)
-    if not chunks:
-        return None
-    requests = tuple(request for request, _ in chunks)
-    starts = np.array([start for _, (start, _) in chunks], np.int64)
-    counts = np.array([n for _, (_, n) in chunks], np.int64)
-    ids = np.concatenate([tokens.of(r, start + n)[start:] for r, (start, n) in chunks])
-    unit = engine.manager.block_size
-    seen = [views(engine, request) for request in requests]
-    first, *further = (
-        Batch(requests, starts, counts, _table(engine, [of.rows for of in group]), ids, unit, group[0].window)
-        for group in zip(*seen, strict=True)
-    )
-    return replace(first, further=tuple(further))
-
-
-def _table(engine: Engine, rows: list[list[int]]) -> NDArray[np.int32]:
-    """Units of each request; regions of a contiguous manager count from 0."""
-    base = 1 if engine.manager.reserves else 0
-    table = np.zeros((len(rows), max(map(len, rows))), np.int32)
-    for at, row in enumerate(rows):
-        table[at, : len(row)] = np.asarray(row, np.int32) + base
-    return table
 
 
 def _mixed(contents: NDArray[Any]) -> Ids:

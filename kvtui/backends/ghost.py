@@ -7,7 +7,7 @@ and every scheduled request reads its whole context back through its block table
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -51,13 +51,13 @@ class GhostPool:
                 self._slots[target] = self._host[source]
                 self._host[source] = POISON
 
-    def write(self, rows: list[int], start: int, contents: Contents, *, size: int | None = None) -> None:
+    def write(self, rows: Sequence[int], start: int, contents: Contents, *, size: int | None = None) -> None:
         """Store tokens [start, start + len(contents)) of a request whose units are `rows`, of `size` tokens
         where not the widest."""
         at, size = np.arange(start, start + len(contents)), size or self._size
         self._slots[np.asarray(rows, np.int64)[at // size], at % size] = contents
 
-    def read(self, rows: list[int], upto: int, *, start: int = 0, size: int | None = None) -> Contents:
+    def read(self, rows: Sequence[int], upto: int, *, start: int = 0, size: int | None = None) -> Contents:
         """What tokens [start, upto) of a request read."""
         at, size = np.arange(start, upto), size or self._size
         return self._slots[np.asarray(rows, np.int64)[at // size], at % size]
@@ -66,7 +66,7 @@ class GhostPool:
 class View(NamedTuple):
     """Memory of a request as one group of layers sees it."""
 
-    rows: list[int]  # physical units in logical order
+    rows: Sequence[int]  # physical units in logical order
     size: int  # tokens a unit
     salt: int  # what tells its contents from those of other groups
     window: int | None = None  # tokens that are looked at; None = all
@@ -168,7 +168,7 @@ def views(engine: Engine, request: Request) -> list[View]:
     """The memory of a running request, once for each group of layers."""
     size = engine.manager.block_size
     if request.reserved:
-        return [View(list(range(request.taken, request.taken + request.reserved // size)), size, 0)]
+        return [View(range(request.taken, request.taken + request.reserved // size), size, 0)]
     tables, manager = request.all_tables, engine.manager
     if not isinstance(manager, GroupedMemoryManager):
         return [View(table, size, salt) for salt, table in enumerate(tables)]

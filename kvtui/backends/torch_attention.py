@@ -79,7 +79,7 @@ class GatherAttention:
 
     def prepare(self, batch: OnDevice) -> None:
         self._window = batch.host.window
-        counts, reads = batch.host.counts, batch.host.contexts - batch.host.first
+        counts, reads = batch.host.counts, self._reads(batch.host)
         decodes = np.flatnonzero(counts == 1)
         decodes = decodes[np.argsort(-reads[decodes], kind="stable")]
         self._groups = [self._decodes(batch, rows) for rows in _alike(decodes, reads, self.room.tokens)]
@@ -110,36 +110,53 @@ class GatherAttention:
     def _decodes(self, batch: OnDevice, rows: Rows) -> _Group:
         import torch
 
-        reads = (batch.host.contexts - batch.host.first)[rows]
+        reads = self._reads(batch.host)[rows]
         longest = int(reads.max())
         at = torch.as_tensor(rows, device=self._device)
-        slots, places = self._slots(batch, rows, longest)
+        slots, own = self._slots(batch, rows, longest)
         mask = None
-        if int(reads.min()) < longest:
-            mask = (places < batch.contexts[at, None])[:, None, None]
+        if int(reads.min()) < longest or batch.host.window is not None:
+            mask = own[:, None, None]
         return _Group(batch.offsets[at].long(), slots.flatten(), longest, mask)
 
     def _chunk(self, batch: OnDevice, row: int) -> _Group:
         host = batch.host
-        begin, count, first = int(host.offsets[row]), int(host.counts[row]), int(host.first[row])
+        begin, count, first = int(host.offsets[row]), int(host.counts[row]), int(self._first(host)[row])
         longest = int(host.contexts[row]) - first
         slots, _ = self._slots(batch, np.array([row]), longest)
         start = int(host.starts[row]) - first
         return _Group(slice(begin, begin + count), slots.flatten(), longest, start=start)
 
+    def _first(self, host: Batch) -> Rows:
+        """[R] where the reading of each request begins: with the unit in which its window does."""
+        return host.first // host.unit * host.unit
+
+    def _reads(self, host: Batch) -> Rows:
+        """[R] tokens that are gathered for each request."""
+        result: Rows = host.contexts - self._first(host)
+        return result
+
     def _slots(self, batch: OnDevice, rows: Rows, longest: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Slots [rows, longest] that some requests read, and which places of theirs these are. Behind their
-        ends it is the slot of nobody."""
+        """Slots [rows, longest] that some requests read, and which of these are their own and in sight.
+        Behind their ends it is the slot of nobody."""
         import torch
 
-        unit = self._pool.unit
+        unit, host = self._pool.unit, batch.host
         at = torch.as_tensor(rows, device=self._device)
-        first = torch.as_tensor(batch.host.first[rows], device=self._device)
-        places = first[:, None] + torch.arange(longest, device=self._device)
-        own = places < batch.contexts[at, None]
-        table = batch.tables[at].long()
-        slots = table.gather(1, (places // unit).clamp_max(table.shape[1] - 1)) * unit + places % unit
-        return torch.where(own, slots, 0), places
+        units = torch.arange(-(-longest // unit), dtype=torch.int32, device=self._device)
+        places = torch.arange(longest, dtype=torch.int32, device=self._device)
+        table, contexts = batch.tables[at], batch.contexts[at, None]
+        if host.window is None:
+            table, own = table[:, : len(units)], places < contexts
+        else:
+            skipped = torch.as_tensor(self._first(host)[rows, None], dtype=torch.int32, device=self._device)
+            columns = (skipped // unit + units).clamp_max(table.shape[1] - 1)
+            table = table.gather(1, columns.long())
+            first = torch.as_tensor(host.first[rows, None], device=self._device)
+            places = skipped + places
+            own = (places < contexts) & (places >= first)
+        slots = (table[..., None] * unit + units.new_tensor(range(unit))).flatten(1)[:, :longest]
+        return slots.masked_fill_(places >= contexts, 0), own
 
 
 def _alike(rows: Rows, reads: Rows, room: int) -> list[Rows]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvtui.backends.batch import Batch, TokenIds, batch_of
+from kvtui.backends.batch import Batch, TokenIds
+from kvtui.backends.batch_rows import BatchRows
 from kvtui.backends.ghost import Contents
 from kvtui.backends.torch_attention import Attention, GatherAttention, OnDevice
 from kvtui.backends.torch_clock import Stopwatch
@@ -15,8 +16,9 @@ from kvtui.backends.torch_device import Device, told
 from kvtui.backends.torch_gemm import Products
 from kvtui.backends.torch_kvtypes import KvType
 from kvtui.backends.torch_model import Decoder
-from kvtui.backends.torch_planes import NO_WINDOW, Windows, planes_of, seen_by
+from kvtui.backends.torch_planes import NO_WINDOW, Windows, planes_of
 from kvtui.backends.torch_pool import POISON, Shape, TensorPool
+from kvtui.backends.torch_sent import Sent
 from kvtui.backends.torch_verify import Verifier
 from kvtui.memory.ops import OpLog
 from kvtui.memory.protocol import MemoryManager
@@ -88,6 +90,8 @@ class TorchLane:
         self.parts: dict[str, float] = {}  # seconds by part of a step, all steps together
         self._every = verify
         self._before: Plan | None = None  # the last step that was carried out
+        self._rows = BatchRows(base=self._base)
+        self._sent = Sent(device)
         self._log = manager.log = OpLog()
 
     @property
@@ -104,7 +108,7 @@ class TorchLane:
         if self._before is not None:
             self.tokens.settled(self._before)
         self._before = plan
-        batch, ops = batch_of(engine, plan, self.tokens), self._log.drain()
+        batch, ops = self._rows.batch(engine, plan, self.tokens), self._log.drain()
         with told(self.device.label), torch.inference_mode():
             self.pool.prepare(ops)
             watch = Stopwatch(self.device)
@@ -122,10 +126,9 @@ class TorchLane:
 
     def forward(self, batch: Batch, watch: Stopwatch) -> torch.Tensor:
         """The stream [T, width] behind the last layer; its K/V is stored on the way."""
-        here = self._to_device(batch)
-        stream = self.decoder.embed(here.ids)
-        for plane, view in zip(self.planes, seen_by(self.planes, batch), strict=True):
-            seen = here if view is batch else self._seen(here, view)
+        views = self._sent.seen(batch, self.planes)
+        stream = self.decoder.embed(views[0].ids)
+        for plane, seen in zip(self.planes, views, strict=True):
             self.attention.prepare(seen)
             watch.mark("tables")
             for layer in plane.layers:
@@ -172,32 +175,3 @@ class TorchLane:
     def _verify(self, plan: Plan, batch: Batch, stream: torch.Tensor) -> None:
         if self.verifier is not None and plan.step % self._every == 0:
             self.verifier.check(batch, stream)
-
-    def _to_device(self, batch: Batch) -> OnDevice:
-        import torch
-
-        return OnDevice(
-            self._there(batch.ids, torch.int64),
-            self._there(batch.positions, torch.int64),
-            self._there(batch.slots, torch.int64),
-            self._there(batch.tables, torch.int32),
-            self._there(batch.contexts, torch.int32),
-            self._there(batch.offsets, torch.int32),
-            batch,
-        )
-
-    def _seen(self, here: OnDevice, view: Batch) -> OnDevice:
-        """The same tokens through another table."""
-        import torch
-
-        slots, tables = self._there(view.slots, torch.int64), self._there(view.tables, torch.int32)
-        return here._replace(slots=slots, tables=tables, host=view)
-
-    def _there(self, values: object, kind: torch.dtype) -> torch.Tensor:
-        """An array on the device."""
-        import torch
-
-        result: torch.Tensor = torch.as_tensor(values, dtype=kind)
-        if self.device.kind == "cuda":
-            result = result.pin_memory()
-        return result.to(self.device.device, non_blocking=True)

@@ -206,7 +206,7 @@ class TensorPool:
         data = self._select(self._owned[at], layer, slots, room.raw[at][: len(slots)])
         if not self.kind.scaled:
             return Encoded(data, None)
-        return Encoded(data, self._scales[at][layer].flatten(0, 1)[slots])
+        return Encoded(data, self._scales[at][layer].flatten(0, 1).index_select(0, slots))
 
     def _select(self, pool: torch.Tensor, layer: int, slots: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
         import torch

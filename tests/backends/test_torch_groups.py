@@ -54,14 +54,14 @@ def test_every_group_reads_right() -> None:
 
 def reads_too_much(patch: pytest.MonkeyPatch) -> None:
     """Attention sees a token more than the window has."""
-    from kvtui.backends import torch_lane
+    from kvtui.backends import torch_sent
 
-    original = torch_lane.seen_by
+    original = torch_sent.seen_by
 
     def wider(*args: object) -> tuple[Batch, ...]:
         return tuple(replace(v, window=v.window and v.window + 1) for v in original(*args))
 
-    patch.setattr(torch_lane, "seen_by", wider)
+    patch.setattr(torch_sent, "seen_by", wider)
 
 
 BUGS = [(left_too_early, 23), (handed_to_another_group, 9), (reads_too_much, 17)]
