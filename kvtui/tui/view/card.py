@@ -11,7 +11,7 @@ from kvtui.tui.view.digits import SMALL, digits, fit
 from kvtui.tui.view.ink import BAD, BOLD, HOT, T1, T2, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.layout import GRID, Form
 from kvtui.tui.view.palette import Look
-from kvtui.tui.view.scene import Scene, dollars, drained, slo_kept, unknown
+from kvtui.tui.view.scene import Scene, baseline, dollars, drained, slo_kept, unknown
 from kvtui.tui.view.split import draw_bar, draw_columns, draw_list, draw_most, draw_row, parts_of
 
 _NARROW = (Form.SMALL, Form.TALL, Form.TALLER)
@@ -115,17 +115,18 @@ class _Card:
 
     @property
     def ratio(self) -> str | None:
-        """How many times the baseline's batch runs here, as long as both have requests to let in."""
+        """How many times the batch of its baseline runs here, as long as both have requests to let in."""
+        base = baseline(self.scene, self.lane)
         if (
-            not self.lane
+            self.lane == base
             or self.info.label == "live"
             or self.stale
             or self.scene.ahead(self.lane)
-            or drained(self.scene, 0)
+            or drained(self.scene, base)
             or drained(self.scene, self.lane)
         ):
             return None
-        return formats.ratio(self.counters.running, self.scene.frames[0].counters.running or 0)
+        return formats.ratio(self.counters.running, self.scene.frames[base].counters.running or 0)
 
     @property
     def words(self) -> str:
@@ -136,10 +137,16 @@ class _Card:
             return f"{self.word('done at')} {formats.clock(self.frame.time_s)}"
         return self.word("running at once")
 
-    def pill(self, x: int, y: int) -> None:
+    @property
+    def against(self) -> tuple[str, Ink]:
+        """The ratio to the baseline as a pill; of the first lane by another clock, that it has its own."""
         if self.ratio:
-            ink = Ink("inv", lane_ink(self.lane).fg, bold=True)
-            self.canvas.put(x, y, f" {self.ratio} ", ink)
+            return f" {self.ratio} ", Ink("inv", lane_ink(self.lane).fg, bold=True)
+        own = self.lane and baseline(self.scene, self.lane) == self.lane
+        return self.word("own clock") if own else "", T3
+
+    def pill(self, x: int, y: int) -> None:
+        self.canvas.put(x, y, *self.against)
 
     def peak(self, x: int, y: int, *, gap: int) -> int:
         peak, mean = formats.count(self.counters.batch_peak), formats.mean(self.counters.batch_mean)
@@ -230,8 +237,7 @@ def _medium(card: _Card) -> None:
     card.title(2, step=True)
     card.digits(x, 1, width=end - x)
     card.canvas.put(x, 7, card.words, T2)
-    if card.ratio:
-        card.pill(end - len(card.ratio) - 2, 7)
+    card.canvas.put_right(end, 7, *card.against)
     card.peak(x, 8, gap=3)
     card.bar(x, 10, end - x, "▀")
     draw_list(card.canvas, x, 11, card.parts, width=end - x)

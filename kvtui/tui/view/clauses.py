@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kvtui.frames.frame import Event, Frame, Split
 from kvtui.tui.view import formats
 from kvtui.tui.view.ink import T2, WARN_BOLD, Ink, lane_ink
-from kvtui.tui.view.scene import Scene, compared, drained
+from kvtui.tui.view.scene import Scene, baseline, compared, drained
 from kvtui.tui.view.situation import Situation, full, most, paging, whole
 
 Values = Mapping[str, tuple[str, Ink]]
@@ -175,9 +175,10 @@ def _one_done(scene: Scene) -> Clause:
 
 
 def _end(scene: Scene, base: int, other: int) -> Clause:
-    if scene.verdict and not all(map(whole, scene.frames)):
+    apart = baseline(scene, other) == other != base  # nobody else keeps its clock
+    if scene.verdict and (apart or not all(map(whole, scene.frames))):
         return Clause("end, not whole", {"verdict": (scene.verdict, T2)})
-    slow, fast = base, other
+    slow, fast = baseline(scene, other), other
     if scene.frames[fast].time_s > scene.frames[slow].time_s:
         slow, fast = fast, slow
     times = scene.frames[slow].time_s / max(scene.frames[fast].time_s, 1e-9)

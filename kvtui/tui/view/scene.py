@@ -111,6 +111,18 @@ def compared(scene: Scene) -> tuple[int, int]:
     return 0, scene.focus if scene.focus else last
 
 
+def baseline(scene: Scene, lane: int) -> int:
+    """The lane that a lane's figures are set against: the first by the same clock, be it itself. What is
+    measured on a device and what is predicted for a GPU, or told by a server, say nothing of each other."""
+    measured = scene.lanes[lane].label == "measured"
+    return next(at for at, info in enumerate(scene.lanes) if (info.label == "measured") == measured)
+
+
+def comparable(scene: Scene, lane: int) -> bool:
+    """Whether a lane keeps the clock of the first."""
+    return baseline(scene, lane) == 0
+
+
 def error_words(heading: Heading) -> str:
     """How far off predicted times were where others had measured; nothing where that is not known."""
     if not (heading.tpot_error and heading.ttft_error):

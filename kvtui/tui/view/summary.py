@@ -11,7 +11,7 @@ from kvtui.tui.view.canvas import Canvas, Line, cut, text_width, wrap
 from kvtui.tui.view.digits import SMALL, WIDE, Face, digits
 from kvtui.tui.view.ink import BOLD, RULE, T1, T2, T3, WARN, Ink, lane_ink
 from kvtui.tui.view.palette import Look
-from kvtui.tui.view.scene import Run, Scene, compared, labels, slo_kept
+from kvtui.tui.view.scene import Run, Scene, baseline, comparable, compared, labels, slo_kept
 from kvtui.tui.view.situation import NO_GAIN, whole
 
 _WIDTH = 92
@@ -49,7 +49,8 @@ class _Page:
         self.look = look
         self.x = x
         self.width = width
-        self.base, self.other = compared(scene)
+        _, self.other = compared(scene)
+        self.base = baseline(scene, self.other)
 
     @property
     def right(self) -> int:
@@ -93,8 +94,9 @@ class _Page:
         rows = digits(formats.mean(mean), face, ascii=self.look.ascii)
         for row, text in enumerate(rows):
             self.canvas.put(x, y + 2 + row, text, lane_ink(lane, bold=self.look.ascii))
-        times = formats.ratio(mean, self.scene.frames[self.base].counters.batch_mean or 0)
-        if lane != self.base and times:
+        base = baseline(self.scene, lane)
+        times = formats.ratio(mean, self.scene.frames[base].counters.batch_mean or 0)
+        if lane != base and times:
             pill = Ink("inv", lane_ink(lane).fg, bold=True)
             self.canvas.put(x + len(rows[0]) + (3 if face is WIDE else 1), y + 2, f" {times} ", pill)
         return y + 2 + len(rows)
@@ -112,7 +114,7 @@ class _Page:
         label = max(len(row.label) for row in rows)
         column = _GAP + max(text_width(text) for row in rows for text in (*row.values, *names))
         together = _even(len(names), (self.width - label) // column)
-        worded = len(names) > 1 and label + column * len(names) + _GAP + _WORDS <= self.width
+        worded = self.base != self.other and label + column * len(names) + _GAP + _WORDS <= self.width
         for first in range(0, len(names), together):
             lanes = range(first, min(first + together, len(names)))
             y = self._table(y, rows, names, lanes, column, worded=worded) + 1
@@ -252,6 +254,8 @@ def _notes(scene: Scene, base: int, other: int) -> list[tuple[str, str]]:
         if text := _gpus(frames[slow], frames[fast], names[slow].name, names[fast].name):
             notes.append(("In GPUs", text))
     heading = scene.heading
+    if not all(comparable(scene, lane) for lane in range(len(names))):
+        notes.append(("Clocks", "what is simulated and what is measured keep different ones: not compared."))
     if heading.slo:
         text = f"{heading.slo}; a rejected request keeps none, one that waits too long has broken one."
         notes.append(("Limits", text))

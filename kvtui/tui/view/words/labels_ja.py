@@ -44,6 +44,7 @@ LABELS: Final[dict[str, str]] = {
     # cards
     "running at once": "同時実行",
     "forks at": "分岐",
+    "own clock": "別の時計",
     "done at": "完了",
     "step": "一歩",
     "peak": "最大",
