@@ -65,6 +65,24 @@ LOGGED = [
     (23.25, "auto", model("minimax-m2.5"), 2, 196_608),  # spark-vllm-docker issue 396, "is needed"
     (5.38, "auto", model("gpt-oss-120b"), 1, 78_384),
 ]
+# The same of vLLM 0.19 on H100s: llm-d-planner 56dc5b7, accuracy/results/v0.19.0/logs.
+LOGGED += [
+    (gib, kind, model(id), tp, tokens)
+    for id, kind, tp, gib, tokens in (
+        *(("llama-3.1-8b", "auto", tp, *pair) for tp, *pair in ((1, 58.11, 476_016), (2, 63.76, 1_044_688))),
+        *(("qwen2.5-7b", "auto", tp, *pair) for tp, *pair in ((1, 58.53, 1_096_000), (2, 63.84, 2_390_592))),
+        *(("llama-3.1-8b", "auto", 4, 67.44, 2_209_792), ("qwen2.5-7b", "auto", 4, 67.34, 5_043_280)),
+        *(("llama-3.1-8b", "fp8", 1, 58.11, 952_032), ("qwen2.5-7b", "fp8", 1, 58.53, 2_192_000)),
+        *(("llama-3.1-70b", "auto", 2, 37.28, 244_304), ("llama-3.1-70b", "auto", 4, 54.09, 708_992)),
+        *(("qwen2.5-72b", "auto", 2, 3.04, 19_920), ("qwen3-8b", "auto", 1, 57.5, 418_688)),
+        *(("phi-2", "auto", 1, 69.0, 226_112), ("phi-4", "auto", 1, 46.08, 241_568)),
+        *(("mistral-small-24b", "auto", 1, 28.19, 184_752), ("mixtral-8x7b", "auto", 2, 28.44, 465_936)),
+        *(("qwen3-30b-a3b", "auto", 1, 15.41, 168_288), ("deepseek-v2-lite", "auto", 1, 43.61, 1_505_552)),
+        *(("gemma-2-9b", "auto", 1, 54.12, 168_880), ("gemma-2-27b", "auto", 1, 20.59, 58_672)),
+        *(("gemma-3-12b", "auto", 1, 47.72, 130_304), ("gemma-3-27b", "auto", 1, 19.53, 36_560)),
+        *(("gpt-oss-20b", "auto", 2, 59.32, 2_591_776), ("llama-4-scout", "auto", 4, 16.75, 365_968)),
+    )
+]
 
 
 @pytest.mark.parametrize(("gib", "kind", "spec", "tp", "tokens"), LOGGED)
