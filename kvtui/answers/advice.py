@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvtui.answers.report import summary
-from kvtui.answers.subject import headline, subject
+from kvtui.answers.subject import headline, pool_told, subject
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.lanes import LaneSpec
@@ -208,7 +208,8 @@ def text(found: dict[str, Any]) -> str:
     for check in found["checks"]:
         answer = {True: "yes", False: "no", None: "n/a"}[check["answer"]]
         lines += [f"{answer:>4}  {check['question']}", f"      {check['said']}"]
-    return "\n".join([*lines, "", found["verdict"], *(f"assumed: {text}" for text in found["assumed"])])
+    assumed = [f"assumed: {text}" for text in found["assumed"]]
+    return "\n".join([*lines, "", found["verdict"], *assumed, *pool_told(found["pool"])])
 
 
 def _s(value: float | None) -> str:

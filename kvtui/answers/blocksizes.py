@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from kvtui.answers.report import summary
-from kvtui.answers.subject import headline, subject
+from kvtui.answers.subject import headline, pool_told, subject
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.comparison.layers import KERNEL_BLOCK
@@ -148,7 +148,7 @@ def text(found: dict[str, Any], *, ascii: bool = False) -> str:
     for known in found["kernels"]:
         times = ", ".join(f"{size}: {ms:g} ms" for size, ms in known["ms"].items())
         lines.append(f"{known['column']}, measured by others: {known['kernel']}: {times} ({known['source']})")
-    return "\n".join([*lines, "", found["verdict"]])
+    return "\n".join([*lines, "", found["verdict"], *pool_told(found["pool"])])
 
 
 def _picture(rows: Sequence[Row], glyphs: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kvtui.hardware.measuredpools import told
+from kvtui.answers.subject import pool_told
 from kvtui.hardware.names import several
 
 Lane = dict[str, Any]
@@ -147,17 +147,11 @@ def _remarks(report: dict[str, Any]) -> list[str]:
         lines += [f"{lane['name']}: {_rejection(x)}" for x in lane["rejections"]]
         lines += [f"{lane['name']}: {note}" for note in lane["notes"]]
     lines += _predicted(report["lanes"])
-    lines += _pool(report["config"])
+    lines += pool_told(report["config"]["pool"])
     assumed = [*report["trace"]["assumed"], *report["config"]["assumed"]]
     lines += [f"assumed: {text}" for text in assumed]
     lines += [f"left out: {x['count']:,} rows, {x['reason']}" for x in report["trace"]["left_out"]]
     return ["", *lines] if lines else []
-
-
-def _pool(config: dict[str, Any]) -> list[str]:
-    """What the size of the pools is worth, where it is estimated."""
-    pool = config["pool"]
-    return [f"KV pool: {told(pool)}"] if pool["error"] else []
 
 
 def _rejection(entry: dict[str, Any]) -> str:

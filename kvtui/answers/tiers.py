@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kvtui.answers.hitcurve import HitCurve, hit_curve, sizes_for
-from kvtui.answers.subject import headline, subject
+from kvtui.answers.subject import headline, pool_told, subject
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.hardware.kvtypes import token_bytes
@@ -100,6 +100,7 @@ def text(found: dict[str, Any], *, ascii: bool = False) -> str:
         f"the GPU's pool of {tiers['gpu_tokens']:,} tokens finds {tiers['gpu_hit_rate']:.1%} (derived)",
         f"{tiers['host_gib']:g} GiB of host memory find {tiers['host_hit_rate']:.1%} more (derived)",
         *_told(found["runs"]),
+        *pool_told(found["pool"]),
     ]
     return "\n".join(lines)
 

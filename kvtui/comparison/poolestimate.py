@@ -23,8 +23,9 @@ def pool_estimate(experiment: Experiment) -> Estimate | None:
 
 
 def pool_report(experiment: Experiment) -> dict[str, Any]:
-    """The same as JSON, and how the size is known: derived, or given and by whom."""
+    """The same as JSON, and how the size is known: derived, reported by a log, or given."""
     found = pool_estimate(experiment)
     if found is None:
-        return {"label": "given", "by": experiment.pool_from or None, **GIVEN}
+        label = "reported" if experiment.pool_from else "given"
+        return {"label": label, "by": experiment.pool_from or None, **GIVEN}
     return {"label": "derived", "by": None, **found.report()}

@@ -123,7 +123,7 @@ def judged(sized: Pool, gpu: GpuSpec, *, states: bool = False) -> Estimate:
     if doubtful:
         where = "this GPU" if error.this_gpu else "another GPU"
         size = f"{error.too_large_bytes / GIB:.1f} GiB"
-        left_out = (*left_out, f"up to {size}: a start on {where} took so much more than estimated")
+        left_out = (*left_out, f"what a start may take beyond that ({size} more on {where})")
     return Estimate(left_out, error, doubtful)
 
 

@@ -194,7 +194,7 @@ def test_a_card_of_24_gib_is_within_five_per_cent_or_an_upper_bound() -> None:
     pool = capacity(Question(LLAMA, card, utilization=0.9, vllm="0.19"))["pool"]
     assert 2588 < pool["num_gpu_blocks"] < 2588 * 1.08
     assert pool["upper_bound"]
-    assert pool["left_out"] == ["up to 0.4 GiB: a start on this GPU took so much more than estimated"]
+    assert pool["left_out"] == ["what a start may take beyond that (0.4 GiB more on this GPU)"]
     error = pool["error"]
     assert (error["servers"], error["this_gpu"], error["most_pct"], error["too_large"]) == (
         1,

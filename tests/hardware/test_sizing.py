@@ -107,7 +107,7 @@ def test_the_label_goes_by_what_may_be_missing_of_this_pool() -> None:
     of what one of 1 billion does."""
     small, large = (pool(model(id), gpu("rtx4090")) for id in ("llama-3.1-8b", "llama-3.2-1b"))
     assert judged(small, gpu("rtx4090")).left_out == (
-        "up to 0.4 GiB: a start on this GPU took so much more than estimated",
+        "what a start may take beyond that (0.4 GiB more on this GPU)",
     )
     assert not judged(large, gpu("rtx4090")).upper_bound
 
