@@ -2,7 +2,8 @@
 
 KvtuiError
 ├── ConfigError          an option, a lane, a model or a GPU that makes no sense
-│   └── DoesNotFit       the model leaves no room for KV memory
+│   ├── DoesNotFit       the model leaves no room for KV memory
+│   └── FileIsThere      a file of the user's that a new one would replace
 ├── TraceError           a file that cannot be read as a request trace
 ├── RecordingError       a file that cannot be read or written as a recording
 └── BackendError         a device that cannot carry steps out, or no longer
@@ -10,6 +11,11 @@ KvtuiError
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class KvtuiError(Exception):
@@ -29,6 +35,16 @@ class ConfigError(KvtuiError):
 
 class DoesNotFit(ConfigError):
     """Model weights and activations leave no memory for KV blocks on this GPU."""
+
+
+class FileIsThere(ConfigError):
+    """Nothing is overwritten without being asked for: `by_force`, if the command has that option."""
+
+    def __init__(self, path: Path | str, *, by_force: bool = False) -> None:
+        remedy = (
+            "choose another name, or --force replaces it" if by_force else "choose another name or remove it"
+        )
+        super().__init__(f"{path} exists and is not overwritten", hint=remedy)
 
 
 class TraceError(KvtuiError):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 
@@ -19,6 +21,20 @@ def write(path: Path, text: str, *, force: bool = False) -> None:
         _replace(path.resolve(), text)  # a link stays one
     else:  # a device, which keeps nothing, or a folder, which the system refuses
         path.write_text(text, "utf-8", newline="")
+
+
+def write_beside(folder: Path, stem: str, suffix: str, text: str) -> Path:
+    """A new text file under the first of `stem`, `stem`-2, `stem`-3, ... that nobody has; gives its path.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    for number in count(1):
+        path = folder / (f"{stem}{suffix}" if number == 1 else f"{stem}-{number}{suffix}")
+        with suppress(FileExistsError):
+            _new(path, text)
+            return path
+    raise AssertionError("there is always a next number")
 
 
 def _new(path: Path, text: str) -> None:

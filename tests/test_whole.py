@@ -64,3 +64,12 @@ def test_what_a_killed_one_left_is_in_nobodys_way(tmp_path: Path, monkeypatch: p
         whole.write(old, "newer", force=True)
     assert old.read_text() == "new"
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_beside_others_it_takes_the_next_name(tmp_path: Path) -> None:
+    for name in ("a.txt", "a-2.txt", "a-3.txt"):
+        assert whole.write_beside(tmp_path, "a", ".txt", name) == tmp_path / name
+    assert [(tmp_path / name).read_text() for name in ("a.txt", "a-3.txt")] == ["a.txt", "a-3.txt"]
+    with pytest.raises(UnicodeEncodeError):
+        whole.write_beside(tmp_path, "a", ".txt", BAD)
+    assert len(list(tmp_path.iterdir())) == 3

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kvtui import __version__
 from kvtui.backends.batch import Batch
-from kvtui.errors import ConfigError
+from kvtui.errors import ConfigError, FileIsThere
 from kvtui.serving.plan import Plan
 
 COLUMNS = (
@@ -57,9 +57,7 @@ class StepTable:
     def __init__(self, path: str) -> None:
         self.path = Path(path)
         if self.path.exists():
-            raise ConfigError(
-                f"{path} exists and is not overwritten", hint="choose another name or remove it"
-            )
+            raise FileIsThere(path)
         self.facts: dict[str, Any] = {}
         self.layers = 1
         self.whole = False  # whether steps are those of a whole model

@@ -25,14 +25,14 @@ def write(path: Path, text: str, *, force: bool = False) -> None:
 @contextmanager
 def opened(target: str) -> Iterator[TextIO]:
     """A new text file, packed where it is named .gz, or standard output for "-"; gone after an error."""
-    from kvtui.errors import ConfigError
+    from kvtui.errors import ConfigError, FileIsThere
 
     if target == "-":
         yield sys.stdout
         return
     path = Path(target)
     if path.exists():
-        raise ConfigError(f"{target} exists and is not overwritten", hint="choose another name or remove it")
+        raise FileIsThere(target)
     made = False
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "xt", encoding="utf-8") as stream:

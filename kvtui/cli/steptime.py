@@ -121,14 +121,14 @@ def _table(families: dict[str, dict[str, Any]]) -> None:
 
 def _fit(path: str, output: Path | None, engine: str | None, gpu: str | None, *, as_json: bool) -> None:
     from kvtui.cli.output import write
-    from kvtui.errors import ConfigError
+    from kvtui.errors import FileIsThere
     from kvtui.timing.calibration import as_data, calibrate, on_known
     from kvtui.timing.coefficients import DEFAULT_ENGINE, SOFTWARE, calibration_text, software
     from kvtui.timing.coefficients import engine as profile
     from kvtui.timing.steptime import check, read
 
     if output and output.exists():
-        raise ConfigError(f"{output} exists and is not overwritten", hint="choose another name or remove it")
+        raise FileIsThere(output)
     rows, _ = read(path)
     rows = rows if gpu is None else on_known(rows, gpu)
     start = profile(engine or DEFAULT_ENGINE)

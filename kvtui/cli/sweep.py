@@ -161,7 +161,7 @@ def _bundled() -> Any:
 
 def _page(options: dict[str, Any]) -> Path | None:
     """Where the page goes, looked at before anything runs."""
-    from kvtui.errors import ConfigError
+    from kvtui.errors import ConfigError, FileIsThere
 
     if not options["page"]:
         return None
@@ -169,7 +169,7 @@ def _page(options: dict[str, Any]) -> Path | None:
     if path.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"--report {path}: a report is an HTML page", hint="name it FILE.html")
     if path.exists() and not options["force"]:
-        raise ConfigError(f"{path} exists and is not overwritten", hint="choose another name or add --force")
+        raise FileIsThere(path, by_force=True)
     if not path.parent.is_dir():
         raise ConfigError(f"there is no folder {path.parent}")
     return path

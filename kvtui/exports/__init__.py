@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from kvtui import whole
-from kvtui.errors import ConfigError
+from kvtui.errors import ConfigError, FileIsThere
 from kvtui.exports.data import as_csv, as_json
 from kvtui.exports.exhibit import Exhibit, LaneExhibit
 from kvtui.exports.page import as_html
@@ -43,7 +43,7 @@ def ready(path: Path, *, force: bool) -> None:
     """
     writer(path)
     if path.exists() and not force:
-        raise _exists(path)
+        raise FileIsThere(path, by_force=True)
 
 
 def export(exhibit: Exhibit, path: Path, *, force: bool = False) -> None:
@@ -56,15 +56,9 @@ def export(exhibit: Exhibit, path: Path, *, force: bool = False) -> None:
     try:
         whole.write(path, text, force=force)
     except FileExistsError:
-        raise _exists(path) from None
+        raise FileIsThere(path, by_force=True) from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
-
-
-def _exists(path: Path) -> ConfigError:
-    return ConfigError(
-        f"{path} exists and is not overwritten", hint="choose another name, or --force replaces it"
-    )
 
 
 __all__ = ["WRITERS", "Exhibit", "LaneExhibit", "export", "ready", "writer"]

@@ -10,7 +10,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from kvtui.errors import RecordingError
+from kvtui.errors import FileIsThere, RecordingError
 from kvtui.frames.chronicle import Chronicle
 from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.recording import pieces
@@ -54,15 +54,14 @@ class Recorder:
         """Open a new file. `about` is kept as JSON; `Recording.about` gives it back.
 
         Raises:
-            RecordingError: the file exists (without `force`) or cannot be written.
+            FileIsThere: the file exists (without `force`).
+            RecordingError: it cannot be written.
         """
         self.path = path
         try:
             self._file = FileIO(path, "w" if force else "x")
         except FileExistsError:
-            raise RecordingError(
-                f"{path} exists and is not overwritten", hint="choose another name, or --force replaces it"
-            ) from None
+            raise FileIsThere(path, by_force=True) from None
         except OSError as error:
             raise _unwritable(path, error) from None
         self._tracks: list[_Track] = []

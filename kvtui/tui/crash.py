@@ -6,10 +6,9 @@ import platform
 import tempfile
 import traceback
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 
-from kvtui import __version__
+from kvtui import __version__, whole
 
 
 def report(error: BaseException) -> str:
@@ -34,12 +33,4 @@ def _name(error: BaseException) -> str:
 
 def _write(text: str, folder: Path) -> Path:
     stem = f"kvtui-error-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    for number in count(1):
-        path = folder / (f"{stem}.txt" if number == 1 else f"{stem}-{number}.txt")
-        try:
-            with path.open("x", encoding="utf-8") as stream:
-                stream.write(text)
-        except FileExistsError:
-            continue
-        return path
-    raise AssertionError("there is always a next number")
+    return whole.write_beside(folder, stem, ".txt", text)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from itertools import count
 from pathlib import Path
 
+from kvtui import whole
 from kvtui.tui.view import formats
 from kvtui.tui.view.scene import Scene
 
@@ -18,12 +18,4 @@ def save(svg: str, scene: Scene, folder: Path) -> Path:
     """
     name = re.sub(r"[^A-Za-z0-9.-]+", "-", Path(scene.heading.trace).stem).strip("-") or "trace"
     stem = f"kvtui-{name}-{formats.clock(scene.time_s).replace(':', '-')}"
-    for number in count(1):
-        path = folder / (f"{stem}.svg" if number == 1 else f"{stem}-{number}.svg")
-        try:
-            with path.open("x", encoding="utf-8") as stream:
-                stream.write(svg)
-        except FileExistsError:
-            continue
-        return path
-    raise AssertionError("there is always a next number")
+    return whole.write_beside(folder, stem, ".svg", svg)

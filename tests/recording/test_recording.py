@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kvtui.answers.report import summary
-from kvtui.errors import RecordingError
+from kvtui.errors import FileIsThere, RecordingError
 from kvtui.frames.frame import Frame
 from kvtui.recording import Recorder, Recording
 from kvtui.recording.filming import Filming
@@ -187,7 +187,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
 def test_nothing_is_overwritten_unless_forced(tmp_path: Path) -> None:
     path = tmp_path / "run.kvtui"
     path.write_text("mine")
-    with pytest.raises(RecordingError, match="not overwritten"):
+    with pytest.raises(FileIsThere, match="not overwritten"):
         Recorder(path, {})
     assert path.read_text() == "mine"
     Recorder(path, {}, force=True).close()

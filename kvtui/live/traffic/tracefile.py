@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from kvtui.errors import ConfigError
+from kvtui.errors import ConfigError, FileIsThere
 from kvtui.live.traffic.answers import Usage
 from kvtui.live.traffic.identity import UNIT, runs
 from kvtui.traces.formats.native import HEARD, OPEN
@@ -74,9 +74,7 @@ class TraceFile:
         try:
             self._file = FileIO(path, "a" if force else "x")
         except FileExistsError:
-            raise ConfigError(
-                f"{path} exists and is not overwritten", hint="choose another name, or --force replaces it"
-            ) from None
+            raise FileIsThere(path, by_force=True) from None
         except OSError as error:
             raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
 
