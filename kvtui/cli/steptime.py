@@ -40,7 +40,8 @@ def steptime(
     kvtui steptime --fit mine.csv -o mine.json      # calibrate, then: kvtui run --engine mine.json
 
     Columns: gpu, model, tp, phase, scope, op, batch_size, context_len, chunk_tokens, output_len, measured_ms,
-    dtype, kv_dtype, engine. Rows that cannot be predicted are left out, and said why.
+    dtype, kv_dtype, engine; of benchmarks range_ratio (shortest length, of the longest) and
+    max_num_batched_tokens. Rows that cannot be predicted are left out, and said why.
     """
     if checked and fitted:
         raise click.UsageError("--check and --fit go one after the other")

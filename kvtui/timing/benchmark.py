@@ -1,8 +1,8 @@
 """A benchmark with a constant number of clients, each of which sends its next request when one is answered.
 
-That is how published time-per-token tables are measured. One server, first come first served, prompts in
-chunks beside the decodes up to a token budget: decisions of vLLM without the memory manager, so that
-thousands of rows are predicted in seconds. Requests beyond what the KV pool holds wait.
+That is how published time-per-token tables are measured. One server, first come first served, without the
+memory manager, so that thousands of rows are predicted in seconds. Requests beyond what the KV pool holds
+wait.
 """
 
 from __future__ import annotations
@@ -15,10 +15,29 @@ from typing import NamedTuple
 from kvtui.serving.cost import CostModel
 from kvtui.units import seconds
 
-ROUNDS = 6  # requests a client sends: the first all at once, as the benchmarks do
-SPREAD = 0.8  # shortest length, of the longest
+ROUNDS = 10  # requests a client sends: the first all at once, as the benchmarks do
 _GOLDEN, _PLASTIC = 0.6180339887498949, 0.7548776662466927  # multiples of these fill 0 to 1 evenly
 PATIENCE = 20_000  # requests simulated at most
+
+
+class Load(NamedTuple):
+    """Clients that ask for `output` tokens on `prompt` tokens at most.
+
+    Lengths are drawn evenly from `shortest` to 1 of these, always the same ones.
+    """
+
+    clients: int
+    prompt: int
+    output: int
+    shortest: float = 1.0
+
+
+class Batching(NamedTuple):
+    """How a server puts prompts into steps of `budget` tokens."""
+
+    budget: int
+    parted: bool = True  # a prompt may be computed in several steps
+    beside: bool = True  # decodes go on in steps with prompts; else they wait until there are none
 
 
 class Latency(NamedTuple):
@@ -38,59 +57,71 @@ class _Client:
 
 
 def closed_loop(
-    cost: CostModel, *, clients: int, prompt: int, output: int, budget: int, pool_tokens: int | None = None
+    cost: CostModel, load: Load, batching: Batching, *, way: int = 0, pool_tokens: int | None = None
 ) -> Latency:
-    """Mean latencies of `clients` that ask for `output` tokens on `prompt` tokens at most, within `budget`
-    tokens a step. Lengths are drawn evenly from SPREAD to 1 of these, always the same ones."""
-    total = min(clients * ROUNDS, max(PATIENCE, clients))
+    """Mean latencies of a load. `way` is the time in ps from a client to the queue of the server and back."""
+    total = min(load.clients * ROUNDS, max(PATIENCE, load.clients))
 
     def request(number: int, now: int) -> _Client:
-        return _Client(now, _length(prompt, number * _GOLDEN), _length(output, number * _PLASTIC))
+        prompt = _length(load.prompt, load.shortest, number * _GOLDEN)
+        return _Client(now, prompt, _length(load.output, load.shortest, number * _PLASTIC))
 
-    server = _Server(cost, budget, pool_tokens)
-    server.waiting.extend(request(number, 0) for number in range(clients))
-    sent = clients
+    server = _Server(cost, batching, way, pool_tokens)
+    server.coming.extend(request(number, 0) for number in range(load.clients))
+    sent = load.clients
     while server.done < total:
         server.step()
         for _ in range(min(server.leave(), total - sent)):
-            server.waiting.append(request(sent, server.now))
+            server.coming.append(request(sent, server.now))
             sent += 1
     return Latency(seconds(server.ttft) / total, seconds(server.tpot) / max(server.several, 1))
 
 
-def _length(longest: int, place: float) -> int:
-    """From SPREAD to 1 of the longest, by the part of `place` after the point."""
-    return max(round(longest * (SPREAD + (1 - SPREAD) * (place % 1))), 1)
+def _length(longest: int, shortest: float, place: float) -> int:
+    """From `shortest` to 1 of the longest, by the part of `place` after the point."""
+    return max(round(longest * (shortest + (1 - shortest) * (place % 1))), 1)
 
 
 class _Server:
-    """Prompts in chunks beside decodes, first come first served. Sums are picoseconds."""
+    """Prompts in steps as `Batching` says, first come first served. Sums are picoseconds."""
 
-    def __init__(self, cost: CostModel, budget: int, pool_tokens: int | None) -> None:
+    def __init__(self, cost: CostModel, batching: Batching, way: int, pool_tokens: int | None) -> None:
         self.now = self.done = self.ttft = self.tpot = self.several = 0
-        self.waiting: deque[_Client] = deque()
+        self.coming: deque[_Client] = deque()  # on their way, and those that the pool has no room for
         self._cost = cost
-        self._budget = budget
+        self._batching = batching
+        self._way = way
         self._pool = pool_tokens
         self._prefilling: deque[_Client] = deque()
         self._running: list[tuple[int, int, _Client]] = []  # (decode step of the last token, number, request)
         self._decoded = self._context = self._held = self._number = 0
 
     def step(self) -> None:
-        """One step, or all up to the next end where nothing waits for its prompt."""
+        """One step, or all up to the next end or arrival where nothing waits for its prompt."""
+        if not self._prefilling and not self._running:
+            self.now = max(self.now, self.coming[0].arrival + self._way)
         self._admit()
-        steps = 1 if self._prefilling else self._running[0][0] - self._decoded
-        decodes = len(self._running)
-        tokens, pairs, ready = _chunks(self._prefilling, self._budget - decodes)
+        decodes = len(self._running) if self._batching.beside or not self._prefilling else 0
+        tokens, pairs, ready = _chunks(self._prefilling, self._batching, decodes)
         context = self._context + decodes
+        steps = 1 if self._prefilling or tokens else self._leap(decodes, context)
         if tokens:
-            self.now += self._cost.step(decodes, context, tokens, pairs)
+            self.now += self._cost.step(decodes, context if decodes else 0, tokens, pairs)
         else:
             self.now += self._cost.leap(decodes, context, steps)
-        self._decoded += steps
-        self._context += decodes * steps
+        if decodes:
+            self._decoded += steps
+            self._context += decodes * steps
         for client in ready:
             self._begin(client)
+
+    def _leap(self, decodes: int, context: int) -> int:
+        steps = self._running[0][0] - self._decoded
+        if self.coming:
+            left = self.coming[0].arrival + self._way - self.now
+            if left > 0:
+                steps = min(steps, 1 + left // self._cost.leap(decodes, context, 1))
+        return steps
 
     def leave(self) -> int:
         """How many requests have had their last token."""
@@ -106,12 +137,12 @@ class _Server:
         return self.done - before
 
     def _admit(self) -> None:
-        while self.waiting:
-            needed = self.waiting[0].prompt + self.waiting[0].output
+        while self.coming and self.coming[0].arrival + self._way <= self.now:
+            needed = self.coming[0].prompt + self.coming[0].output
             if self._held and self._pool is not None and self._held + needed > self._pool:
                 return
             self._held += needed
-            self._prefilling.append(self.waiting.popleft())
+            self._prefilling.append(self.coming.popleft())
 
     def _begin(self, client: _Client) -> None:
         """The first token of a request appeared."""
@@ -122,14 +153,19 @@ class _Server:
         heappush(self._running, (self._decoded + client.output - 1, self._number, client))
 
 
-def _chunks(prefilling: deque[_Client], budget: int) -> tuple[int, int, list[_Client]]:
+def _chunks(prefilling: deque[_Client], batching: Batching, decodes: int) -> tuple[int, int, list[_Client]]:
     """Compute what fits of the prompts: tokens, (query, key) pairs, and the requests that are through."""
     tokens = pairs = 0
     ready = []
-    room = max(budget, 1)
+    room = max(batching.budget - decodes, 1)
     while prefilling and tokens < room:
         client = prefilling[0]
-        chunk = min(client.prompt - client.computed, room - tokens)
+        chunk = client.prompt - client.computed
+        if chunk > room - tokens:
+            if batching.parted:
+                chunk = room - tokens
+            elif tokens:
+                break
         pairs += chunk * client.computed + chunk * (chunk + 1) // 2
         tokens += chunk
         client.computed += chunk

@@ -24,7 +24,15 @@ _NEAR_START = 0.1  # weight of staying at the start, which settles what the meas
 _WIDEST = 4.0  # ln of the factor a coefficient may move by
 FITTED = {
     "step": ("base_us", "layer_us", "sequence_us", "gemm_compute", "memory"),
-    "serving_closed_loop": ("base_us", "layer_us", "sequence_us", "gemm_compute", "memory", "attention"),
+    "serving_closed_loop": (
+        "base_us",
+        "layer_us",
+        "sequence_us",
+        "gemm_compute",
+        "memory",
+        "attention",
+        "way_us",
+    ),
 }
 MIN_ROWS = 4
 

@@ -55,6 +55,7 @@ class EngineProfile:
     memory: float  # weights
     attention: float  # KV reads and prompt attention
     touch: float = 1.0  # time of element-wise kernels: less where a compiler fuses them
+    way_us: float = 10_000.0  # a request from its client to the queue, and its first token back
 
 
 def forms() -> Forms:

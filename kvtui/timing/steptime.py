@@ -1,9 +1,10 @@
 """Predicted against measured step times, for any table in the format of the published ones.
 
 Columns: gpu, model, tp, phase, scope, op, batch_size, context_len, chunk_tokens, output_len, measured_ms,
-dtype, kv_dtype, engine. Scopes: step (a whole step of a model), serving_closed_loop (mean latency under a
-constant number of requests), layer_linear and kernel (one layer), allreduce. A row that says too little, or
-names a model or GPU that is not in the catalogue, is left out with the reason.
+dtype, kv_dtype, engine, and those of `campaigns`. Scopes: step (a whole step of a model),
+serving_closed_loop (mean latency under a constant number of requests), layer_linear and kernel (one layer),
+allreduce. A row that says too little, or names a model or GPU that is not in the catalogue, is left out with
+the reason.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from typing import Any
 from kvtui.errors import KvtuiError, TraceError
 from kvtui.hardware.catalogue import WEIGHT_BITS, GpuSpec, ModelSpec
 from kvtui.hardware.names import gpu_named, model_named
-from kvtui.hardware.sizing import batch_limits, pool
-from kvtui.timing.benchmark import closed_loop
+from kvtui.hardware.sizing import pool
+from kvtui.timing.benchmark import Load, closed_loop
+from kvtui.timing.campaigns import batching, shortest_length
 from kvtui.timing.coefficients import DEFAULT_ENGINE, EngineProfile, Forms, engines, forms
 from kvtui.timing.kernels import allreduce, decode_attention, one_layer, prompt_attention, prompt_pair
 from kvtui.timing.roofline import RooflineCost
@@ -249,18 +251,18 @@ class Predictor:
         clients, prompt, output = (row.count(k) for k in ("batch_size", "context_len", "output_len"))
         if not (1 <= clients <= 20_000 and prompt >= 1 and output >= 2):
             raise LeftOut("a benchmark needs requests, prompt tokens and two output tokens and more")
-        key = (model.id, model.checkpoint_dtype, gpu.id, tp, name, clients, prompt, output, _kv_bytes(row))
+        load = Load(clients, prompt, output, shortest_length(row))
+        steps = batching(row, name.partition("-")[0], gpu)
+        kv_bytes = _kv_bytes(row)
+        key = (model.id, model.checkpoint_dtype, gpu.id, tp, name, load, steps, kv_bytes)
         if key not in self._loops:
-            room = pool(
-                model, gpu, tp=tp, kv_dtype="fp8" if _kv_bytes(row) == 1 else "auto", utilization=_SPARED
-            )
+            kv_dtype = "fp8" if kv_bytes == 1 else "auto"
             self._loops[key] = closed_loop(
-                self._cost(model, gpu, tp, name, _kv_bytes(row)),
-                clients=clients,
-                prompt=prompt,
-                output=output,
-                budget=batch_limits(gpu).tokens,
-                pool_tokens=room.tokens,
+                self._cost(model, gpu, tp, name, kv_bytes),
+                load,
+                steps,
+                way=round(self._engine_profile(name).way_us * 1e6),
+                pool_tokens=pool(model, gpu, tp=tp, kv_dtype=kv_dtype, utilization=_SPARED).tokens,
             )
         latency = self._loops[key]
         kind = " (experts)" if model.moe else ""
@@ -269,11 +271,14 @@ class Predictor:
         return f"{name} each token{kind}", latency.tpot
 
     def _cost(self, model: ModelSpec, gpu: GpuSpec, tp: int, name: str, kv_bytes: int) -> RooflineCost:
-        profile = self._profile or self._profiles[name]
+        profile = self._engine_profile(name)
         return RooflineCost.of(model, gpu, tp=tp, kv_dtype_bytes=kv_bytes, engine=profile, constants=self._k)
 
     def _sequence(self, name: str) -> int:
-        return round((self._profile or self._profiles[name]).sequence_us * 1e6)
+        return round(self._engine_profile(name).sequence_us * 1e6)
+
+    def _engine_profile(self, name: str) -> EngineProfile:
+        return self._profile or self._profiles[name]
 
 
 def engine_of(text: str) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations
 from statistics import mean, median
 
@@ -21,10 +22,11 @@ import numpy as np
 
 from kvtui.hardware.catalogue import ExpertKernel
 from kvtui.timing.calibration import fit, log_errors
-from kvtui.timing.coefficients import EngineProfile, forms
+from kvtui.timing.coefficients import forms
 from kvtui.timing.steptime import read
 from tests.timing.fit_expert_kernels import START, TABLES, Row, kinds, terms
 from tests.timing.fit_step_times import SERVED, served
+from tests.timing.fit_step_times import START as FROM
 
 # Fixed time, reading, arithmetic, all of one kernel.
 Form = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -74,7 +76,7 @@ def starts(table: str) -> None:
     rows = served(read(table)[0])
     by_engine = [[r for r in rows if r.text("engine").startswith(n)] for n in ("vllm", "trtllm", "sglang")]
     for base, layer in STARTS:
-        start, medians = EngineProfile(base, layer, 30.0, 1.0, 1.0, 1.0, 0.5), []
+        start, medians = replace(FROM, base_us=base, layer_us=layer), []
         for seen, asked in permutations(by_engine, 2):
             found = fit(start, SERVED, lambda p, seen=seen: log_errors(seen, profile=p))
             tokens = [row for row in asked if row.text("phase") == "e2e_tpot"]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import re
 import sys
 import zipfile
 from collections import defaultdict
@@ -26,7 +27,8 @@ from typing import Any
 SYSTEMS = "aiconfigurator_core/systems"
 COLUMNS = [
     *("gpu", "model", "tp", "phase", "scope", "op", "batch_size", "context_len", "chunk_tokens"),
-    *("output_len", "measured_ms", "dtype", "kv_dtype", "engine", "source", "licence", "notes"),
+    *("output_len", "measured_ms", "dtype", "kv_dtype", "max_num_batched_tokens", "engine", "source"),
+    *("licence", "notes"),
 ]
 GPUS = {
     "a100_sxm": ("A100-80GB-SXM", "0.14.0", "0.14.0"),
@@ -67,7 +69,7 @@ def benchmarks(text: str) -> Iterator[Row]:
             yield {
                 "gpu": GPUS[row["system"]][0],
                 "model": row["model_path"],
-                "tp": row["tp_size"],
+                "tp": tensor_parallel(row),
                 "phase": f"e2e_{phase}",
                 "scope": "serving_closed_loop",
                 "batch_size": source.get("silicon_concurrency", row["batch_size"]),
@@ -75,10 +77,33 @@ def benchmarks(text: str) -> Iterator[Row]:
                 "output_len": row["osl"],
                 "measured_ms": row[f"silicon_{phase}_ms"],
                 "dtype": row["precision"],
-                "kv_dtype": "unknown",
+                **settings(row, name),
                 "engine": f"{row['backend']} {row['backend_version']}",
                 "notes": row["id"],
             }
+
+
+def tensor_parallel(row: Row) -> str:
+    """As the id says: tp_size of some rows is that times the experts' share of the same GPUs."""
+    told = re.search(r"_tp(\d+)_", row["id"])
+    return str(told[1] if told else row["tp_size"])
+
+
+def settings(row: Row, name: str) -> Row:
+    """What InferenceMAX's scripts start these servers with (github.com/SemiAnalysisAI/InferenceX)."""
+    lengths = int(float(row["isl"])), int(float(row["osl"]))
+    blackwell = row["system"] == "b200_sxm"
+    kv, tokens = "unknown", ""
+    if "aic-auto-gap-analysis" in row["silicon_data_source"]:
+        return {"kv_dtype": kv, "max_num_batched_tokens": tokens}
+    if row["backend"] == "vllm":
+        kv = "fp8" if blackwell else kv
+        tokens = str(2 * lengths[0] if blackwell and name == "MiniMax-M2.5" else 8192)
+    elif row["backend"] == "trtllm" and name == "gpt-oss-120b":
+        kv, tokens = "fp8" if blackwell else "bf16", "20000"
+    elif row["backend"] == "trtllm":
+        tokens = "16384" if blackwell else str(sum(lengths) + 200)
+    return {"kv_dtype": kv, "max_num_batched_tokens": tokens}
 
 
 def parquet(wheel: zipfile.ZipFile, name: str) -> list[Row]:
