@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from tests.bench.faults import Mutant, mutants
-from tests.bench.witnesses import Witness, noticed_by, witnesses
+from tests.bench.witnesses import Court, Witness, court, witnesses
 from tests.packaging.source import modules
 
 CORE = ("kvtui.memory.", "kvtui.serving.", "kvtui.groups.")
@@ -39,6 +39,8 @@ TESTS = (  # slow ones that see little more are left out
     "tests/memory",
     "tests/serving/test_speculation.py",
     "tests/serving/test_closedloop.py",
+    "tests/serving/test_growing.py",
+    "tests/serving/test_quiet.py",
     "tests/sharing",
     "tests/frames/test_tally.py",
 )
@@ -47,7 +49,8 @@ TESTS = (  # slow ones that see little more are left out
 class Judge:
     """Asks the tests about one mutant after another, and remembers which file noticed."""
 
-    def __init__(self, tests: list[Witness]) -> None:
+    def __init__(self, court: Court, tests: list[Witness]) -> None:
+        self._court = court
         self._tests = tests
         self._last: dict[tuple[str, str], int] = {}  # when a file last noticed a fault of a module
         self._asked = 0
@@ -62,7 +65,7 @@ class Judge:
         asked.sort(
             key=lambda test: (-self._last.get((mutant.module, test.file), 0), takes_s[test.file], test.took_s)
         )
-        test = noticed_by(mutant, asked)
+        test = self._court.noticed_by(mutant, asked)
         if test:
             self._last[mutant.module, test.partition("::")[0]] = self._asked
         return test
@@ -83,8 +86,8 @@ def main() -> None:
     asked = parser.parse_args()
     core = [name for name in modules() if name.startswith(CORE) and name not in SPARED]
     chosen = [name for name in core if any(part in name for part in asked.only)]
-    judge = Judge(witnesses(TESTS, chosen))
-    _judge(list(sample(chosen, asked.percent, asked.seed)), judge)
+    tests, drawn = witnesses(TESTS, chosen), list(sample(chosen, asked.percent, asked.seed))
+    court(TESTS, lambda court: _judge(drawn, Judge(court, tests)))
 
 
 def _judge(chosen: list[Mutant], judge: Judge) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import os
 import pickle
@@ -13,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy  # noqa: F401  # once, for all the processes
@@ -22,6 +23,12 @@ from hypothesis import Phase, settings
 
 from tests.bench.faults import MET, Mutant, marked
 
+OPTIONS = (
+    "-x",
+    "-q",
+    "--hypothesis-seed=0",
+    *("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"),
+)
 PATIENCE = 5  # times the processor time that a test usually takes, and 10 s
 
 
@@ -49,16 +56,78 @@ def witnesses(paths: Sequence[str], core: Collection[str]) -> list[Witness]:
     return said
 
 
-def noticed_by(mutant: Mutant, asked: Sequence[Witness]) -> str | None:
-    """The first of the tests that fails, file by file in their order, or None. An endless one fails."""
-    files = dict.fromkeys(witness.file for witness in asked)
+def court(paths: Sequence[str], work: Callable[[Court], None]) -> None:
+    """Do the work with all tests under `paths` at hand."""
+    _profile()
+    pytest.main([*OPTIONS, *paths], plugins=[Court(work)])
+
+
+class Court:
+    """Tests that are collected once and asked about fault after fault, each time in a process of its own
+    in which the fault's function has other code."""
+
+    def __init__(self, work: Callable[[Court], None]) -> None:
+        self._work = work
+        self._items: dict[str, pytest.Item] = {}
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self._items = {item.nodeid: item for item in session.items}
+        self._work(self)
+        return True
+
+    def noticed_by(self, mutant: Mutant, asked: Sequence[Witness]) -> str | None:
+        """The first of the tests that fails, in their order, or None. One that does not end has failed."""
+        said, status = _in_a_child(lambda say: self._asked(mutant, asked, say))
+        return (said or ["on import"])[-1] if status else None
+
+    def _asked(self, mutant: Mutant, asked: Sequence[Witness], say: Callable[[str], None]) -> int:
+        if not mutant.statement or not _replaced(mutant):
+            return _imported(mutant, asked, say)
+        items = [self._items[witness.test] for witness in asked]
+        for witness, item, after in zip(asked, items, [*items[1:], None], strict=True):
+            _begin(witness, say)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            if item.session.testsfailed:
+                return 1
+        return 0
+
+
+def _replaced(mutant: Mutant) -> bool:
+    """Give the functions of the module the mutant's code; whether that could be done."""
+    codes = dict(_codes(compile(mutant.tree, f"<mutant of {mutant.module}>", "exec")))
+    functions = [f for f in gc.get_objects() if isinstance(f, FunctionType) and f.__module__ == mutant.module]
+    for function in functions:
+        code = codes.get(_place(function.__code__), function.__code__)
+        if code.co_freevars != function.__code__.co_freevars:
+            return False
+        function.__code__ = code
+    return True
+
+
+def _codes(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield _place(inner), inner
+            yield from _codes(inner)
+
+
+def _place(code: CodeType) -> tuple[str, int]:
+    return code.co_qualname, code.co_firstlineno
+
+
+def _imported(mutant: Mutant, asked: Sequence[Witness], say: Callable[[str], None]) -> int:
+    """Ask tests that import everything anew, file by file."""
+    for name in [name for name in sys.modules if name.startswith(("kvtui", "tests"))]:
+        del sys.modules[name]
     planted = {mutant.module: mutant.tree}
+    files = dict.fromkeys(witness.file for witness in asked)
+    return next((bad for file in files if (bad := _run([file], planted, _Asking(asked, say)))), 0)
 
-    def work(say: Callable[[str], None]) -> int:
-        return next((bad for file in files if (bad := _run([file], planted, _Asking(asked, say)))), 0)
 
-    said, status = _in_a_child(work)
-    return (said or ["on import"])[-1] if status else None
+def _begin(witness: Witness, say: Callable[[str], None]) -> None:
+    """Tell which test is asked; the signal ends the process when it takes too long."""
+    say(witness.test)
+    signal.setitimer(signal.ITIMER_PROF, 10 + PATIENCE * witness.took_s)
 
 
 class _Meeting:
@@ -82,18 +151,16 @@ class _Asking:
     """Asks the tests in the order given, telling which is asked."""
 
     def __init__(self, asked: Sequence[Witness], say: Callable[[str], None]) -> None:
-        self._rank = {witness.test: rank for rank, witness in enumerate(asked)}
-        self._took_s = {witness.test: witness.took_s for witness in asked}
+        self._asked = {witness.test: witness for witness in asked}
         self._say = say
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        asked = [item for item in items if item.nodeid in self._rank]
-        items[:] = sorted(asked, key=lambda item: self._rank[item.nodeid])
+        here = {item.nodeid: item for item in items}
+        items[:] = [here[test] for test in self._asked if test in here]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
-        self._say(item.nodeid)  # its signal ends the process:
-        signal.setitimer(signal.ITIMER_PROF, 10 + PATIENCE * self._took_s[item.nodeid])
+        _begin(self._asked[item.nodeid], self._say)
 
 
 class _Planted(MetaPathFinder, Loader):
@@ -116,12 +183,15 @@ class _Planted(MetaPathFinder, Loader):
 def _run(paths: Sequence[str], planted: Mapping[str, ast.Module], plugin: object) -> int:
     """Exit status of the tests."""
     sys.meta_path.insert(0, _Planted(planted))
-    settings.register_profile(  # the first failure is enough, and nothing is kept for the next fault
-        "faults", database=None, deadline=None, phases=[Phase.explicit, Phase.generate]
-    )
+    _profile()
+    return int(pytest.main([*OPTIONS, *paths], plugins=[plugin]))
+
+
+def _profile() -> None:
+    """The first failure is enough, and nothing is kept for the next fault."""
+    phases = [Phase.explicit, Phase.generate]
+    settings.register_profile("faults", database=None, deadline=None, phases=phases)
     settings.load_profile("faults")
-    without = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
-    return int(pytest.main(["-x", "-q", "--hypothesis-seed=0", *without, *paths], plugins=[plugin]))
 
 
 def _in_a_child(work: Callable[[Callable[[Any], None]], int]) -> tuple[list[Any], int]:
