@@ -37,6 +37,7 @@ class Group:
 class GroupScheduler(Scheduler):
     """`preempt`: what becomes of the blocks of a group that gives way. `recompute` drops them, `swap` copies
     them to host memory as long as there is room, `auto` swaps groups of several sequences, as the paper does.
+    Clients stay: no group is aborted.
     """
 
     def __init__(self, rules: Rules, manager: ForkingMemoryManager, *, preempt: str = "auto") -> None:
@@ -61,27 +62,6 @@ class GroupScheduler(Scheduler):
         if self._searching or self._memory.pending or (self._aside and not self.blocked):
             return 0
         return super().horizon()
-
-    # ---- requests come and go
-
-    def abort(self, request: Request) -> None:
-        group = self.groups.get(request.number)
-        if group is not None:
-            for sequence in group.sequences:
-                self._leave(sequence)
-                self._memory.release(sequence, 0)
-            self._forget(group)
-        elif group := next((g for g in self._aside if g.request is request), None):
-            self._aside.remove(group)
-            self._show_aside()
-            self.preempted_waiting -= 1
-            if group.swapped:
-                self._memory.forget(request.number)
-        else:
-            super().abort(request)
-            return
-        request.move(Phase.ABORTED)
-        self.blocked = False
 
     # ---- tokens appear
 

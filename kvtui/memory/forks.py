@@ -220,10 +220,6 @@ class ForkingMemoryManager(PagedMemoryManager):
         self._note_tails(sequences, stored)
         return len(hosts)
 
-    def forget(self, number: int) -> None:
-        """What a request has in host memory is not needed any more."""
-        self._host += dict.fromkeys(h for table in self._away.pop(number) for h in table if h > 0)
-
     # ---- within
 
     def _share(self, sequence: Request, blocks: Sequence[int]) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kvtui.errors import ConfigError
 from kvtui.memory.contiguous import PLACEMENT, RESERVE, ContiguousMemoryManager
+from kvtui.memory.ops import OpKind, OpLog
 from kvtui.memory.placement import Buddy, FirstFit
 
 
@@ -32,6 +33,22 @@ def test_append_stops_at_the_end_of_the_region() -> None:
     assert memory.append("a", 2)
     assert not memory.append("a")
     assert memory.tokens("a") == 10
+
+
+def test_a_fork_is_a_second_region_and_a_copy() -> None:
+    memory = ContiguousMemoryManager(num_slots=80, max_len=20, block_size=4, beside=4)
+    memory.allocate("parent", 9)
+    memory.log = log = OpLog()
+    assert memory.fork("parent", "child")
+    assert (memory.tokens("child"), memory.held_slots) == (9, 48)
+    start = memory.handles["child"].taken
+    copied = [op.blocks for op in log.drain() if op.kind is OpKind.COPY]
+    assert copied == [(unit, start + unit) for unit in range(4)]  # of 13 slots, the states' included
+    assert memory.allocate("other", 1) is not None
+    assert not memory.fork("parent", "third")
+    assert memory.usage().free + memory.usage().external == 80 - 72
+    memory.free("parent")
+    memory.check()
 
 
 def test_a_prompt_beyond_the_maximum_is_refused_without_effect() -> None:
