@@ -62,30 +62,26 @@ class BlockPool(BlockContents):
 
     def take(self, n: int) -> list[int]:
         """Hand out the next `n` blocks of the queue, evicting what they held. Needs n <= free."""
-        assert n <= self.free, f"{n} blocks of {self.free}"
-        self.free -= n
+        self.free = free = self.free - n
+        assert free >= 0, f"{n} blocks of {free + n}"
         stack = self._stack
         if not stack:
             return self._take_back(n)
-        rest = len(stack) - n
-        if rest >= 0:
-            ids = stack[: rest - 1 : -1] if rest else stack[::-1]
-            del stack[rest:]
-            return ids
-        ids = stack[::-1]
-        stack.clear()
-        ids += self._take_back(-rest)
-        return ids
+        ids = stack[: -n - 1 : -1]  # the last ones, as far as there are some
+        del stack[len(stack) - len(ids) :]
+        n -= len(ids)
+        return ids + self._take_back(n) if n else ids
 
     def _take_back(self, n: int) -> list[int]:
         """First blocks that were never used, then those with content, evicting it."""
-        head, back, unused = self._head, self._back, self._unused
-        ids = back[head : head + n]
-        self._head = head = head + n
-        if n <= unused:
-            self._unused = unused - n
-            return ids
-        self._unused = 0
+        back, unused = self._back, self._unused
+        head = self._head + n
+        ids = back[self._head : head]
+        self._head = head
+        if unused:
+            self._unused = max(unused - n, 0)
+            if n <= unused:
+                return ids
         while self._holes and 0 in ids:
             full = [b for b in ids if b]
             self._holes -= len(ids) - len(full)
@@ -179,12 +175,13 @@ class BlockPool(BlockContents):
             self._plain.update(tail)
             self._back += tail[::-1]
         place = self._base + len(self._back)
-        self._back += private[::-1]
+        private.reverse()
+        self._back += private
         self.free += len(tail) + len(private)
         front = self._keep(owner, table[:keyed]) if keyed else []
         if self.log is not None:
             self.log.add(OpKind.FREE, owner, tail)
-            self.log.add(OpKind.CACHE, owner, front + private)
+            self.log.add(OpKind.CACHE, owner, front + private[::-1])
         return place
 
     def _keep(self, owner: int, keyed: list[int]) -> list[int]:

@@ -18,6 +18,8 @@ class PhaseWheel:
     def __init__(self, period: int) -> None:
         self.period = period
         self.count = 0
+        self.sizes = [0] * (2 * period)  # of the views
+        self._latest = -1  # order of the last one in the batch that has ever entered
         self._slots: list[dict[int, Request]] = [{} for _ in range(period)]
         self.views = self._two_turns()  # one a step
 
@@ -26,28 +28,37 @@ class PhaseWheel:
         views: list[ValuesView[Request]] = [slot.values() for slot in self._slots]
         return views + views
 
-    def __getstate__(self) -> tuple[int, int, list[dict[int, Request]]]:
-        return self.period, self.count, self._slots  # views cannot be pickled
+    def __getstate__(self) -> tuple[int, int, list[int], int, list[dict[int, Request]]]:
+        return self.period, self.count, self.sizes, self._latest, self._slots  # views cannot be pickled
 
-    def __setstate__(self, state: tuple[int, int, list[dict[int, Request]]]) -> None:
-        self.period, self.count, self._slots = state
+    def __setstate__(self, state: tuple[int, int, list[int], int, list[dict[int, Request]]]) -> None:
+        self.period, self.count, self.sizes, self._latest, self._slots = state
         self.views = self._two_turns()
 
     def enter(self, request: Request) -> None:
         """From now on the request needs a block whenever (offset + step) is a multiple of the period."""
-        slot = self._slots[-request.offset % self.period]
-        out_of_order = bool(slot) and next(reversed(slot)) > request.order
-        slot[request.order] = request
-        self.count += 1
-        if out_of_order:
+        at, order = -request.offset % self.period, request.order
+        slot = self._slots[at]
+        out_of_order = order < self._latest and bool(slot) and next(reversed(slot)) > order
+        slot[order] = request
+        self._count(at, 1)
+        if order > self._latest:
+            self._latest = order
+        elif out_of_order:
             items = sorted(slot.items())
             slot.clear()
             slot.update(items)
 
     def leave(self, request: Request) -> None:
         """Take the request out; `order` and `offset` must be those it entered with."""
-        del self._slots[-request.offset % self.period][request.order]
-        self.count -= 1
+        at = -request.offset % self.period
+        del self._slots[at][request.order]
+        self._count(at, -1)
+
+    def _count(self, at: int, more: int) -> None:
+        self.count += more
+        self.sizes[at] += more
+        self.sizes[at + self.period] += more
 
     def has(self, request: Request) -> bool:
         """Whether the request stands in the wheel under its present order and offset."""

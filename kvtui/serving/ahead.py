@@ -22,7 +22,7 @@ from kvtui.serving.explicit import Answer, ExplicitScheduler
 from kvtui.serving.finishes import Finishes
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Request
-from kvtui.serving.rounds import Rounds, Takers, alone
+from kvtui.serving.rounds import Rounds, alone
 
 if TYPE_CHECKING:
     from kvtui.serving.engine import Engine
@@ -124,7 +124,7 @@ class AheadRounds(Rounds):
     def _renew(self) -> None:
         """Wheels in which nobody stands."""
         self._wheel, self._hot = PhaseWheel(self._size), PhaseWheel(self._size)
-        self._views = self._wheel.views
+        self._views, self._sizes = self._wheel.views, self._wheel.sizes
 
     # ---- rounds
 
@@ -142,11 +142,12 @@ class AheadRounds(Rounds):
     def _end_due(self) -> None:
         """Nobody ends with a leap: last tokens come in while the next step runs."""
 
-    def _buy(self, takers: Takers, sizes: list[int], total: int, first: int, rise: int) -> None:
-        super()._buy(takers, sizes, total, first, rise)
+    def _buy(self, sizes: list[int], so_far: list[int], first: int, rise: int) -> tuple[int, int]:
+        areas = super()._buy(sizes, so_far, first, rise)
         if self._hot.count:
             for step in range(self._scheduler.step, self._scheduler.step + len(sizes)):
                 self._publish(step)
+        return areas
 
     def _publish(self, step: int, but: Collection[Request] = ()) -> None:
         """Who begins a block in `step` knows the last token of the one before: others can find it."""
@@ -190,6 +191,8 @@ class AheadRounds(Rounds):
         coming = len(scheduler.running) - len(scheduler._chunking)
         plan = self._scheduled(coming - len(resting), resting)
         if plan is None or not (coming or plan.prefill):
+            for request in ending:
+                scheduler._finishes.add(request)
             return False
         offsets = sum([request.offset for request in resting])
         plan.decode_context = scheduler._offsets - offsets + plan.decodes * (step + 1)
@@ -266,9 +269,7 @@ class AheadRounds(Rounds):
             engine.tally.count(plan, self._size)
             meter.peak = max(meter.peak, running)
         dt = engine.cost.step(plan.decodes, plan.decode_context, plan.prefill_tokens, plan.prefill_pairs)
-        self._stand(dt, running)
-        meter.blocked += dt * scheduler.blocked
-        meter.stored += plan.stored * dt
+        self._stand(dt, running, plan.stored)
         return dt
 
     def _computed(self, parts: Sequence[Part]) -> None:
@@ -297,29 +298,29 @@ class RegionRounds(AheadRounds):
 
     def _renew(self) -> None:
         super()._renew()
-        self._views = PhaseWheel(self._size).views
+        nobody = PhaseWheel(self._size)
+        self._views, self._sizes = nobody.views, nobody.sizes
 
     def _lacking(self, request: Request, tokens: int) -> int:
         return 0
 
-    def _stand(self, dt: int, running: int) -> None:
+    def _stand(
+        self, dt: int, running: int, stored: int, taken: int = 0, empty: int = 0, more: int = 0
+    ) -> None:
+        super()._stand(dt, running, stored + running * self._manager.beside, taken, empty, more)
         waiting, meter = self._scheduler.waiting, self._meter
         levels = self._manager.levels(waiting.head() if waiting else None)
-        meter.time += dt
-        meter._since += dt
-        meter.running += dt * running
-        meter.final += dt * self._scheduler.final
-        meter.stored += dt * running * self._manager.beside
         meter.held += dt * levels.held
         meter.hole += dt * levels.hole
 
 
 def ahead_rounds(engine: Engine) -> AheadRounds | None:
-    """Rounds for an asynchronous engine that can have some: as `plain_rounds`, and without drafts; on regions
-    that hold what a request may become, too."""
+    """Rounds for an asynchronous engine that can have some: without drafts, in order of arrival by the
+    rules of vLLM 0.28 and later; on regions that hold what a request may become, too."""
     scheduler, manager, rules = engine.scheduler, engine.manager, engine.rules
     plain = rules.async_scheduling and rules.spec_method is None and rules.enable_chunked_prefill
-    if type(scheduler) is not ExplicitScheduler or not plain or not alone(engine):
+    known = rules.policy == "fcfs" and rules.release.count_at_admission
+    if type(scheduler) is not ExplicitScheduler or not (plain and known and alone(engine)):
         return None
     if type(manager) is PagedMemoryManager and manager.lifo:
         return AheadRounds(engine, scheduler, manager, manager.pool)

@@ -241,11 +241,18 @@ class Engine:
         else:
             self.now_ps += dt
             self._settle(plan)
-        self._idle = self._idle + 1 if plan.idle else 0
-        if self._idle >= PATIENCE and self.notices_stall and self._due() == NEVER and scheduler.settled:
-            self.done = self.stuck = True
+        if plan.idle:
+            self._count_idle()
+        else:
+            self._idle = 0
         if self.observer is not None:
             self.observer.updated(self, plan)
+
+    def _count_idle(self) -> None:
+        """A step did nothing; where nothing will ever change, that is the end."""
+        self._idle += 1
+        if self._idle >= PATIENCE and self.notices_stall and self._due() == NEVER and self.scheduler.settled:
+            self.done = self.stuck = True
 
     def _duration(self, plan: Plan) -> int:
         if self.clock is not None:

@@ -1,14 +1,16 @@
 """Plain rounds of synchronous scheduling: full steps in which prompts come in beside the decodes.
 
-Who has to give way, and decodes that complete blocks others can meet, are left to the scheduler.
+Decodes that complete blocks others can meet, and who has to give way by priority, are left to the scheduler.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kvtui.memory.hits import NO_HITS, Hits
+from kvtui.memory.hits import NO_HITS
 from kvtui.memory.paged import PagedMemoryManager
+from kvtui.serving.plan import Plan
 from kvtui.serving.request import Phase, Request
 from kvtui.serving.rounds import Rounds, alone
 from kvtui.serving.scheduler import Scheduler
@@ -23,16 +25,17 @@ class PlainRounds(Rounds):
 
     def _step(self) -> bool:
         """A full step: everybody decodes, and prompts come in as far as there is room."""
-        engine, scheduler, meter = self._engine, self._scheduler, self._meter
-        decodes = len(scheduler.running) - len(scheduler._chunking)
-        left = scheduler.rules.token_budget - decodes
+        engine, scheduler = self._engine, self._scheduler
+        left = scheduler.rules.token_budget - len(scheduler.running) + len(scheduler._chunking)
+        preemptions = scheduler.preemptions
         parts = self._go_on(left)
         if parts is None:
             return False
+        decodes = len(scheduler.running) - len(scheduler._chunking)
         scheduler.blocked, scheduler._wish, scheduler._tried = False, None, None
-        hits = self._admissions(parts, left - parts[0][2] if parts else left) if self._waiting else ()
-        if not (decodes or parts):
-            return False
+        hits: Sequence[tuple[Request, int]] = ()
+        if self._waiting and scheduler.preemptions == preemptions:
+            hits = self._admissions(parts, left - parts[0][2] if parts else left)
         stored = context = scheduler._offsets + decodes * (scheduler.step + 1)
         tokens = pairs = 0
         for _, start, n in parts:
@@ -42,13 +45,15 @@ class PlainRounds(Rounds):
         dt = engine.cost.step(decodes, context, tokens, pairs)
         if hits:
             engine.tally.find(parts, hits, self._size)
-        self._stand(dt, len(scheduler.running))
-        meter.blocked += dt * scheduler.blocked
-        meter.stored += stored * dt
+        self._stand(dt, len(scheduler.running), stored)
         engine.now_ps += dt
         engine._tokens += decodes
-        engine._idle = 0
         scheduler.step += 1
+        if decodes or parts or scheduler.preemptions > preemptions:
+            engine._idle = 0
+        else:
+            engine._count_idle()
+            self._over = engine.done
         ending = self._fill(parts)
         if ending:
             self._end_all(ending + scheduler._finishes.take(scheduler.step - 1))
@@ -57,8 +62,8 @@ class PlainRounds(Rounds):
         return True
 
     def _go_on(self, left: int) -> list[Part] | None:
-        """Blocks for those who run: decodes, and the next part of a prompt; None (no effect) where these, or
-        `left` tokens, do not suffice."""
+        """Blocks for those who run: decodes, and the next part of a prompt, with `left` tokens for it; None
+        (no effect) where it is not as plain."""
         scheduler, pool, more = self._scheduler, self._pool, 0
         parts: list[Part] = []
         takers = self._views[scheduler.step % self._size]
@@ -68,76 +73,95 @@ class PlainRounds(Rounds):
                 return None
             more = -(-(request.computed + n) // self._size) - len(request.table)
             parts.append((request, request.computed, n))
-        if left < 0 or len(takers) + more > pool.free:
+        if left < 0:
             return None
+        if len(takers) + more > pool.free:
+            return None if self._urgent else self._give_way(parts, more)
         if takers:
             for taker, block in zip(takers, pool.take(len(takers))):  # noqa: B905
                 taker.table.append(block)
         for request, start, n in parts:
-            request.table += pool.take(more)
-            if request.registered < len(request.keys):
-                self._manager.register(request, start, start + n)
+            self._extend(request, start, n, more)
         return parts
 
+    def _give_way(self, parts: list[Part], more: int) -> list[Part]:
+        """Those who begin a block get one in the order of the batch, at the cost of the last of it; a prompt
+        that lacks room for its next part, `more` blocks, gives way itself. Gives the parts of who stays."""
+        scheduler, pool, plan = self._scheduler, self._pool, Plan(self._scheduler.step)
+        running = scheduler.running
+        for taker in list(self._views[scheduler.step % self._size]):
+            while not pool.free and taker.order >= 0:
+                scheduler._preempt(plan, next(reversed(running.values())), taker, 0)
+            if taker.order >= 0:
+                taker.table += pool.take(1)
+        for request, start, n in parts:
+            if request.order >= 0 and more > pool.free:
+                scheduler._preempt(plan, request, request, 0)
+            elif request.order >= 0:
+                self._extend(request, start, n, more)
+        return [part for part in parts if part[0].order >= 0]
+
+    def _extend(self, request: Request, start: int, n: int, more: int) -> None:
+        """`more` blocks for the next part of a prompt."""
+        request.table += self._pool.take(more)
+        if request.registered < len(request.keys):
+            self._manager.register(request, start, start + n)
+
     def _admissions(self, parts: list[Part], left: int) -> list[tuple[Request, int]]:
-        """Who comes in, with `left` tokens; their parts go to `parts`. Gives who found how many tokens."""
-        scheduler, rules, waiting = self._scheduler, self._scheduler.rules, self._waiting
-        running, limit = scheduler.running, rules.running_limit
+        """Who comes in, with `left` tokens; their parts go to `parts`. Gives who found how many tokens. Where
+        nothing is shared the manager need not be asked."""
+        scheduler, manager, pool, size = self._scheduler, self._manager, self._pool, self._size
+        waiting, running, rules = self._waiting, scheduler.running, scheduler.rules
+        limit, full = rules.running_limit, rules.reserve_full
         hits: list[tuple[Request, int]] = []
         while waiting and left > 0 and len(running) < limit:
-            request = waiting[0]
-            found = self._manager.lookup(request) if request.keys or request.lost else NO_HITS
-            hit = found.tokens
-            n = request.prompt + request.generated - hit
+            request = waiting.head()
+            n = known = request.prompt + request.generated
+            hit, found = 0, NO_HITS
+            if request.keys or request.lost:
+                found = manager.lookup(request)
+                hit = found.tokens
+                n -= hit
+            if scheduler._recounts:  # every look-up counts
+                scheduler._count(request, hit)
             if n > left:
                 if not rules.enable_chunked_prefill:
                     scheduler._refuse(request, found)
                     scheduler.blocked = not parts
                     break
                 n = left
-            if not self._admit(request, found, n):
+            watermark = scheduler._watermark if running else 0
+            if request.keys or hit:
+                fits = manager.admit(request, found, n, watermark=watermark, reserve_full=full)
+            elif fits := -(-(known if full else n) // size) + watermark <= pool.free:
+                request.table = pool.take(-(-n // size))
+                request.lost = []
+            if not fits:
                 scheduler._refuse(request, found)
                 break
+            waiting.take()
+            self._seat(request, hit)
             parts.append((request, hit, n))
             left -= n
             if hit:
                 hits.append((request, hit))
+        if len(running) > self._meter.peak:
+            self._meter.peak = len(running)
         return hits
 
-    def _admit(self, request: Request, hits: Hits, tokens: int) -> bool:
-        """As the manager does, which need not be asked where nothing is shared."""
-        manager, pool, scheduler = self._manager, self._pool, self._scheduler
-        full, watermark = scheduler.rules.reserve_full, scheduler._watermark if scheduler.running else 0
-        if request.keys or hits.tokens:
-            if not manager.admit(request, hits, tokens, watermark=watermark, reserve_full=full):
-                return False
-        else:
-            asked = request.prompt + request.generated if full else tokens
-            if -(-asked // self._size) + watermark > pool.free:
-                return False
-            request.table = pool.take(-(-tokens // self._size))
-            request.lost = []
-        self._seat(request, hits.tokens)
-        return True
-
     def _seat(self, request: Request, hit: int) -> None:
-        """From the queue into the batch, in mid-prompt."""
-        scheduler, meter = self._scheduler, self._meter
-        self._waiting.take()
-        if request.preemptions or hit:
+        """Into the batch, in mid-prompt."""
+        scheduler = self._scheduler
+        if request.phase is Phase.PREEMPTED:
+            scheduler.preempted_waiting -= 1
+        if not scheduler._recounts:
             scheduler._count(request, hit)
-            scheduler.preempted_waiting -= request.phase is Phase.PREEMPTED
-        elif self._manager.prefix_cache and not request.skip_lookup:
-            scheduler.prefix.requests += 1
-            scheduler.prefix.queries += request.prompt
         request.phase = Phase.RUNNING
         request.chunking = True
         request.order = order = scheduler._orders
         scheduler._orders = order + 1
         scheduler.running[order] = request
         scheduler.final += request.prompt + request.output
-        if len(scheduler.running) > meter.peak:
-            meter.peak = len(scheduler.running)
 
     def _fill(self, parts: list[Part]) -> list[Request]:
         """These parts of prompts are computed now; gives those who end with them."""
@@ -154,16 +178,16 @@ class PlainRounds(Rounds):
 
     def _start(self, request: Request) -> bool:
         """All known tokens are computed and the next one is there; whether more are to come."""
-        engine, manager = self._engine, self._manager
-        if request.output:
+        engine, output = self._engine, request.output
+        if output:
             engine._tokens += 1
-            request.generated += 1
-            if request.generated == 1:
+            if not request.generated:
                 engine.results.first(request, engine.now_ps)
-        if request.generated >= request.output:
+            request.generated += 1
+        if request.generated >= output:
             return False
         self._decode(request)
-        if request.registered < len(request.keys) and manager.prefix_cache:
+        if request.registered < len(request.keys) and self._counted:
             self._hot.enter(request)
             self._over = True
         return True
@@ -174,6 +198,6 @@ def plain_rounds(engine: Engine) -> PlainRounds | None:
     scheduler, manager = engine.scheduler, engine.manager
     if type(scheduler) is not Scheduler or type(manager) is not PagedMemoryManager:
         return None
-    if not (manager.lifo and alone(engine)):
+    if not alone(engine):
         return None
     return PlainRounds(engine, scheduler, manager, manager.pool, manager.wheel, manager.hot)

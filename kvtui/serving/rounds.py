@@ -1,31 +1,31 @@
 """Rounds: the steps that most of a run consists of, on the inner state of engine, scheduler and pool.
 
-First come, first served on block tables, nobody watching: everybody decodes and prompts come in, one at most
-in parts. What the scheduler decides there by all its rules is known beforehand, so a round does it with half
-the work and leaves behind what it would. Here is what all rounds have in common: how they follow each other,
-the leaps in which everybody decodes, and ends.
+Nobody watches: everybody decodes and prompts come in, one at most in parts. What the scheduler decides there
+by all its rules is known beforehand, so a round does it with half the work and leaves behind what it would.
+Here is what all rounds have in common: how they follow each other, the leaps in which everybody decodes, and
+ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import ValuesView
+from bisect import bisect_right
+from heapq import heappush
 from itertools import accumulate, chain, compress
-from operator import attrgetter, mul
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeVar
 
 from kvtui.memory.pool import BlockPool
 from kvtui.memory.protocol import MemoryManager
-from kvtui.memory.wheel import PhaseWheel, affordable
+from kvtui.memory.wheel import PhaseWheel
 from kvtui.serving.request import Phase, Request
 from kvtui.serving.scheduler import Scheduler
 from kvtui.serving.stretch import within
-from kvtui.serving.waiting import FcfsQueue
 
 if TYPE_CHECKING:
     from kvtui.serving.engine import Engine
 
 
-Takers = list[ValuesView[Request]]  # who begins a block, step by step
+T = TypeVar("T")
 
 
 class Rounds:
@@ -47,17 +47,19 @@ class Rounds:
         self._meter = engine._meter
         self._heap = scheduler._finishes._heap
         self._wheel = wheel
-        self._views = wheel.views
+        self._views, self._sizes = wheel.views, wheel.sizes
         self._hot = hot
         self._size = manager.block_size
-        assert isinstance(scheduler.waiting, FcfsQueue)
+        self._counted = manager.prefix_cache
         self._waiting = scheduler.waiting
+        self._urgent = scheduler.rules.policy == "priority"  # whoever arrives may be the next to come in
         self._over = False  # whether the scheduler has to go on
-        self._triangles = [0]  # i * (i - 1) // 2, as far as needed
+        self._free = 0  # blocks x ps that were free, since the meter knows
+        self._empty = 0  # of these, how many had no content
 
     def run(self, calls: int) -> int:
         """Rounds, `calls` at most, to the end or until something else is due; returns the calls left."""
-        engine, scheduler = self._engine, self._scheduler
+        engine = self._engine
         self._over = False
         if self._hot.count or not self._in_order():
             return calls
@@ -65,24 +67,31 @@ class Rounds:
             engine._end_stretch(engine._stretch)
         self._meter.flush(engine.now_ps)
         engine._changed = True  # levels are not looked at in here
+        calls = self._some(calls)
+        self._settle()
+        return calls
+
+    def _some(self, calls: int) -> int:
+        """Rounds, `calls` at most. Gives the calls left."""
+        engine, scheduler = self._engine, self._scheduler
         running, waiting, limit = scheduler.running, scheduler.waiting, scheduler.rules.running_limit
-        while calls:
-            if (engine.now_ps >= engine._event or not (running or waiting)) and not engine._take_in():
-                engine.done = True
-                return calls
+        while calls and not self._over:
+            if engine.now_ps >= engine._event or not (running or waiting):
+                if not (running or waiting):
+                    self._settle()  # idle time does not count
+                if not engine._take_in():
+                    engine.done = True
+                    return calls
+            leaps = False
             if scheduler._chunking:
-                usual = self._step()
+                pass
             elif not waiting:
-                usual = self._leap(len(running), engine._event)
+                leaps = self._leap(len(running), engine._event)
             elif len(running) >= limit or (running and scheduler.blocked and scheduler._closed()):
-                usual = self._leap(len(running), engine._deadline)
-            else:
-                usual = self._step()
-            if not usual:
+                leaps = self._leap(len(running), engine._event if self._urgent else engine._deadline)
+            if not (leaps or self._step()):
                 return calls
             calls -= 1
-            if self._over:
-                return calls
         return calls
 
     def _in_order(self) -> bool:
@@ -93,80 +102,110 @@ class Rounds:
     def _leap(self, n: int, due: int) -> bool:
         """The `n` who run decode until one ends, something is due or memory is short; False where it is short
         for the first step."""
-        engine, scheduler, meter = self._engine, self._scheduler, self._meter
+        engine, scheduler = self._engine, self._scheduler
         step = scheduler.step
         steps = left = scheduler._finishes.first() - step + 1
         fixed, slope = engine._rates.get(n) or engine._rate(n)
         context = scheduler._offsets + n * (step + 1)
         first, rise = fixed + slope * context, slope * n
         pairs = steps * (steps - 1) // 2
-        dt = steps * first + rise * pairs
-        if dt >= due - engine.now_ps and steps > 1:
-            steps = within(first, rise, due - engine.now_ps, steps)
-            pairs = steps * (steps - 1) // 2
-            dt = steps * first + rise * pairs
-        takers = self._takers(step % self._size, steps)
-        sizes = list(map(len, takers))
-        total = sum(sizes)
-        if total > self._pool.free:
-            steps, total = affordable(sizes, self._pool.free)
+        dt, room = steps * first + rise * pairs, due - engine.now_ps
+        if dt >= room and steps > 1:
+            steps = within(first, rise, room, steps)
+        sizes = self._row(self._sizes, step, steps)
+        so_far = list(accumulate(sizes))
+        if so_far[-1] > self._pool.free:
+            steps = bisect_right(so_far, self._pool.free)
             if not steps:
                 return False
-            del takers[steps:], sizes[steps:]
+            del sizes[steps:], so_far[steps:]
+        if steps < left:
             pairs = steps * (steps - 1) // 2
             dt = steps * first + rise * pairs
-        if total:
-            self._buy(takers, sizes, total, first, rise)
-        self._stand(dt, n)
-        meter.blocked += dt * scheduler.blocked
-        meter.stored += context * dt + n * (first * pairs + rise * (pairs * (2 * steps - 1) // 3))
+        taken, empty = self._buy(sizes, so_far, first, rise) if so_far[-1] else (0, 0)
+        if scheduler._recounts and scheduler.blocked:
+            scheduler._recount(steps)
+        more = n * (first * pairs + rise * (pairs * (2 * steps - 1) // 3))
+        self._stand(dt, n, context, taken, empty, more)
         engine.now_ps += dt
         engine._tokens += steps * n
-        scheduler.step += steps
+        scheduler.step = step + steps
         if steps == left:
             self._end_due()
         return True
 
-    def _takers(self, at: int, steps: int) -> Takers:
-        """Who begins a block in each of the steps; the first one is `at` in its turn of the wheel."""
+    def _row(self, turns: list[T], step: int, steps: int) -> list[T]:
+        """Of two turns of the wheel those in so many steps from `step` on."""
         size = self._size
+        at = step % size
         if at + steps <= 2 * size:
-            return self._views[at : at + steps]
-        turn = self._views[at : at + size]
+            return turns[at : at + steps]
+        turn = turns[at : at + size]
         return turn * (steps // size) + turn[: steps % size]
 
-    def _buy(self, takers: Takers, sizes: list[int], total: int, first: int, rise: int) -> None:
-        """Deal out blocks, step by step. The leap is measured with the memory that is left at its end: what
-        that is too much (held) or too little (cached) is put right here."""
-        pool, meter, size = self._pool, self._meter, self._size
+    def _buy(self, sizes: list[int], so_far: list[int], first: int, rise: int) -> tuple[int, int]:
+        """Deal out blocks, step by step: `sizes`, and their sums `so_far`. Gives blocks x ps before they are
+        taken, of all and of those without content."""
+        pool, steps, total = self._pool, len(sizes), so_far[-1]
+        if not pool.lifo:
+            return self._buy_mixed(sizes, first, rise)
         evictions = pool.evictions
-        for request, block in zip(chain.from_iterable(compress(takers, sizes)), pool.take(total)):  # noqa: B905
+        takers = compress(self._row(self._views, self._scheduler.step, steps), sizes)
+        for request, block in zip(chain.from_iterable(takers), pool.take(total)):  # noqa: B905
             request.table.append(block)
-        area = first * sum(map(mul, sizes, range(len(sizes))))
+        # What is taken in step i was free for i * first + i * (i - 1) / 2 * rise ps. Sums of sums are had for
+        # half of what sums of products cost.
+        late = sum(so_far)
+        area = first * (steps * total - late)
         if rise:
-            if len(self._triangles) < len(sizes):
-                self._triangles = [0, *accumulate(range(2 * len(sizes)))]
-            area += rise * sum(map(mul, sizes, self._triangles))
-        meter.held -= area * size
+            pairs = steps * (steps - 1) // 2
+            area += rise * (total * pairs - steps * late + sum(accumulate(so_far)))
         evictions = pool.evictions - evictions
-        if evictions:
-            if evictions < total:
-                area -= _leading(sizes, total - evictions, first, rise)
-            meter.cached += area * size
+        if evictions == total:
+            return area, 0
+        return area, _leading(sizes, total - evictions, first, rise) if evictions else area
 
-    def _stand(self, dt: int, running: int) -> None:
-        """Measure `dt` ps in which memory is as it is now."""
-        pool, meter = self._pool, self._meter
-        slots = dt * self._size
-        meter.time += dt
-        meter._since += dt
+    def _buy_mixed(self, sizes: list[int], first: int, rise: int) -> tuple[int, int]:
+        """The same where blocks with content and without stand mixed in the queue."""
+        pool, area, empty = self._pool, 0, 0
+        views = self._row(self._views, self._scheduler.step, len(sizes))
+        for i, n in enumerate(sizes):
+            if n:
+                past, evictions = i * first + rise * (i * (i - 1) // 2), pool.evictions
+                for request, block in zip(views[i], pool.take(n)):  # noqa: B905
+                    request.table.append(block)
+                area += n * past
+                empty += (n - (pool.evictions - evictions)) * past
+        return area, empty
+
+    def _stand(
+        self, dt: int, running: int, stored: int, taken: int = 0, empty: int = 0, more: int = 0
+    ) -> None:
+        """Measure a round of `dt` ps with memory as it is at its end, and `stored` tokens. What that is too
+        little comes with it: blocks x ps until they were taken, of all and of those without content, and
+        tokens x ps."""
+        scheduler, pool, meter = self._scheduler, self._pool, self._meter
         meter.running += dt * running
-        meter.final += dt * self._scheduler.final
-        meter.held += slots * (pool.size - pool.free)
-        meter.cached += slots * (pool.free - len(pool._stack) - pool._unused)
+        meter.final += dt * scheduler.final
+        meter.stored += dt * stored + more
+        self._free += dt * pool.free + taken
+        self._empty += dt * (len(pool._stack) + pool._unused + len(pool._plain)) + empty
+        if scheduler.blocked:
+            meter.blocked += dt
         if pool.shared:
-            meter.twice += slots * pool.shared
-            meter.stored -= slots * pool.shared
+            twice = dt * self._size * pool.shared
+            meter.twice += twice
+            meter.stored -= twice
+
+    def _settle(self) -> None:
+        """Bring the meter up to now."""
+        meter, size, now = self._meter, self._size, self._engine.now_ps
+        time = now - meter._since
+        meter.time += time
+        meter.held += size * (self._pool.size * time - self._free)
+        meter.cached += size * (self._free - self._empty)
+        self._free = self._empty = 0
+        meter.skip(now)
 
     def _step(self) -> bool:
         """A full step: everybody decodes, and prompts come in as far as there is room. False (no effect)
@@ -185,7 +224,7 @@ class Rounds:
             self._end(request)
 
     def _end(self, request: Request) -> None:
-        scheduler = self._scheduler
+        engine, scheduler = self._engine, self._scheduler
         if request.chunking:  # its only token came with the prompt
             stored, request.chunking = request.computed, False
         else:
@@ -200,7 +239,6 @@ class Rounds:
         request.computed = stored
         request.phase = Phase.FINISHED
         scheduler.blocked = False
-        engine = self._engine
         engine.results.finish_one(request, engine.now_ps)
         if engine._loop is not None:
             engine._ended(request.number, engine.now_ps)
@@ -208,10 +246,12 @@ class Rounds:
     def _decode(self, request: Request) -> None:
         """From now on a token in every step."""
         scheduler = self._scheduler
-        request.decode_from(scheduler.step)
-        scheduler._offsets += request.offset
+        request.chunking = False
+        request.offset = offset = request.computed - scheduler.step
+        request.finish = request.prompt + request.output - 2 - offset
+        scheduler._offsets += offset
         self._wheel.enter(request)
-        scheduler._finishes.add(request)
+        heappush(scheduler._finishes._heap, (request.finish, request.order, request))
 
 
 def _leading(sizes: list[int], blocks: int, first: int, rise: int) -> int:
@@ -226,15 +266,12 @@ def _leading(sizes: list[int], blocks: int, first: int, rise: int) -> int:
 
 
 def alone(engine: Engine) -> bool:
-    """Whether requests are served in order of arrival by the rules of vLLM 0.28 and later, nobody goes away
-    and nobody watches."""
+    """Whether prompts come in whole as far as there is room, nobody goes away and nobody watches."""
     rules = engine.rules
     return (
         engine.manager.log is None
         and engine.observer is None
         and engine.clock is None
         and not engine._aborts
-        and rules.policy == "fcfs"
         and not rules.long_prefill_token_threshold
-        and rules.release.count_at_admission
     )

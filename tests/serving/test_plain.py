@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.serving.engine import UNLIMITED, Engine
 from kvtui.serving.plain import PlainRounds, plain_rounds
-from kvtui.serving.rules import Rules
+from kvtui.serving.rules import RELEASES, Rules
 from tests.serving.build import workload
 from tests.serving.digest import Price, digest, run
 from tests.serving.talks import talking
@@ -45,6 +46,19 @@ def plain(seed: int) -> Engine:
     return Engine(load, rules, manager, Price())
 
 
+def tight(seed: int) -> Engine:
+    """By the rules of any release, in order of arrival or by priority, in pools that are often too small."""
+    rng, engine = random.Random(seed), plain(seed)
+    load, size, rows = engine.workload, engine.manager.block_size, len(engine.workload)
+    release = RELEASES[rng.choice(list(RELEASES))]
+    rules = replace(engine.rules, release=release, policy=rng.choice(["fcfs", "fcfs", "priority"]))
+    load = replace(load, priority=np.array([rng.randint(0, 2) for _ in range(rows)]))
+    blocks = -(-int(max(load.prompt + load.output)) // size) + rng.choice([0, 4, rng.randint(0, 60)])
+    cached = engine.manager.prefix_cache
+    manager = PagedMemoryManager(blocks * size, size, prefix_cache=cached, lifo=release.lifo)
+    return Engine(load, rules, manager, Price())
+
+
 def at_once(engine: Engine) -> Engine:
     while engine.run():
         pass
@@ -63,7 +77,7 @@ def in_turns(engine: Engine, seed: int) -> Engine:
     return engine
 
 
-@pytest.mark.parametrize("build", [plain, paged, quoting, talking])
+@pytest.mark.parametrize("build", [plain, tight, paged, quoting, talking])
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_rounds_leave_what_single_steps_leave(build, seed: int) -> None:  # type: ignore[no-untyped-def]
@@ -82,6 +96,19 @@ def test_a_plain_run_consists_of_rounds(shared: int, monkeypatch: pytest.MonkeyP
     assert not engine.run()
     assert bool(engine.scheduler.prefix.hits) == bool(shared)
     assert engine.results.finished == 200
+    assert not steps
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_run_in_too_small_a_pool_consists_of_rounds(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[int] = []
+    monkeypatch.setattr(Engine, "step", lambda engine, limit: steps.append(limit))
+    asks = [(0.001 * (i // 3), 40 + i % 7, 1 + i % 90) for i in range(200)]
+    rules = Rules(1000, max_num_seqs=8, release=RELEASES[release])
+    engine = Engine(workload(asks), rules, PagedMemoryManager(240, lifo=rules.release.lifo), Price())
+    assert not engine.run()
+    assert engine.results.finished == 200
+    assert engine.scheduler.preemptions > 20
     assert not steps
 
 
