@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+
+FEW = 1 << 14  # values that are sorted sooner than numpy is loaded
 
 
-def percentile(values: NDArray[Any], *percent: float) -> list[float]:
+def percentile(values: Sequence[int] | Sequence[float], *percent: float) -> list[float]:
     """What `numpy.percentile` gives, by the same arithmetic (linear interpolation). Its first call loads all
     of numpy.ma, a good part of the time that a short run takes."""
-    place = np.array(percent) / 100 * (len(values) - 1)
-    below = place.astype(np.int64)
-    above = np.minimum(below + 1, len(values) - 1)
-    parted = np.partition(values, [*below, *above])
-    low, step, part = parted[below], parted[above] - parted[below], place - below
-    found: list[float] = np.where(part < 0.5, low + step * part, parted[above] - step * (1 - part)).tolist()
+    places = [one / 100 * (len(values) - 1) for one in percent]
+    last = len(values) - 1
+    ranks = sorted({rank for place in places for rank in (int(place), min(int(place) + 1, last))})
+    at = dict(zip(ranks, _ranked(values, ranks), strict=True))
+    found = []
+    for place in places:
+        low, high, part = at[int(place)], at[min(int(place) + 1, last)], place - int(place)
+        found.append(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))
     return found
+
+
+def _ranked(values: Sequence[int] | Sequence[float], ranks: Sequence[int]) -> list[float]:
+    """The values that have these ranks."""
+    if len(values) > FEW:
+        found: list[float] = np.partition(np.asarray(values), ranks)[ranks].tolist()
+        return found
+    ordered = sorted(values)
+    return [ordered[rank] for rank in ranks]

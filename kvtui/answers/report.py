@@ -7,11 +7,12 @@ engine was stepping.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import repeat
+from operator import add
 from typing import Any
-
-import numpy as np
 
 from kvtui import __version__
 from kvtui.answers.verdict import verdict
@@ -232,13 +233,14 @@ def _waiting(lane: Lane) -> float:
 def _fits(experiment: Experiment, lane: Lane) -> dict[str, int]:
     """How many requests of one length the pool holds: at the maximum, and at this trace's mean and p99."""
     workload, limit = experiment.workload, lane.engine.rules.max_model_len
-    totals = np.minimum(workload.prompt + workload.output, limit)
+    prompts, outputs = workload.plain("prompt"), workload.plain("output")
+    totals = array("q", map(min, map(add, prompts, outputs), repeat(limit)))
     lengths = {
         "max_len": limit,
-        "mean": round(float(totals.mean())),
+        "mean": round(sum(totals) / len(totals)),
         "p99": round(percentile(totals, 99)[0]),
     }
-    share = float(workload.prompt.sum()) / max(float(totals.sum()), 1.0)
+    share = sum(prompts) / max(sum(totals), 1)
     fits = {}
     for name, length in lengths.items():
         prompt = min(max(round(length * share), 1), length)
@@ -263,7 +265,7 @@ def _rejections(lane: Lane) -> list[dict[str, Any]]:
     reasons: dict[str, dict[str, Any]] = {}
     workload, limit = lane.engine.workload, lane.engine.rules.max_model_len
     for number, (needed, there) in lane.engine.results.refusals.items():
-        prompt = int(workload.prompt[number])
+        prompt = workload.plain("prompt")[number]
         too_long = prompt >= limit
         reason = "no room for an answer below the maximum length" if too_long else "never fits into the pool"
         reason = reason if prompt else "has no prompt"

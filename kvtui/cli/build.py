@@ -31,7 +31,8 @@ DRAWN = ("sample", "burstiness")  # options of a trace that a seed decides
 def experiment_of(options: dict[str, Any], workload: Workload | None = None) -> Experiment:
     """The experiment that the options of `kvtui run` describe, with another workload where one is given."""
     workload = workload_of(options) if workload is None else workload
-    workload = replace(workload, name=printable(workload.name))
+    if not workload.name.isprintable() or len(workload.name) > LONGEST_NAME:
+        workload = replace(workload, name=printable(workload.name))
     workload = with_sequences(workload, samples=options["samples"], beams=options["beams"])
     block_size = options["block_size"]
     if block_size < 1:
@@ -145,6 +146,8 @@ def workload_of(options: dict[str, Any]) -> Workload:
 
 def with_sequences(workload: Workload, *, samples: int | None, beams: int | None) -> Workload:
     """As many sequences for every request, whatever the trace says; None leaves it as it is."""
+    if samples is None and beams is None:
+        return workload
     import numpy as np
 
     if samples is not None:

@@ -47,7 +47,7 @@ def trace_formats() -> None:
     kvtui trace formats
     """
     from kvtui.cli.printing import say
-    from kvtui.traces import loaders
+    from kvtui.traces.registry import loaders
 
     found = list(loaders())
     longest = max(len(loader.name) for loader in found)

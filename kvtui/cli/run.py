@@ -13,6 +13,7 @@ from kvtui.cli import completion
 from kvtui.cli.device import device_options
 from kvtui.cli.exportoptions import distinct, export_options
 from kvtui.cli.hardware import GPU, MODEL
+from kvtui.cli.late import load_late
 from kvtui.cli.lookoptions import look_options, looking
 from kvtui.cli.printing import say
 from kvtui.cli.slooptions import slo_options
@@ -161,6 +162,8 @@ def run(**options: Any) -> int:
     exports, force = options["exports"], options["force"]
     _check(options)
     distinct([path for path in (options["record"], *exports) if path is not None], Path(options["trace"]))
+    if options["headless"]:
+        load_late("numpy")  # small traces are replayed sooner than it is loaded
     from kvtui.cli import plain
     from kvtui.cli.build import experiment_of
     from kvtui.tui.view.words import language_of

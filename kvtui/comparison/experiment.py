@@ -153,7 +153,7 @@ class Experiment:
         asked = self.max_len if self.max_len is not None else self.workload.max_len
         if asked is not None:
             return asked, ""
-        longest = int((self.workload.prompt + self.workload.output).max(initial=2))
+        longest = max(self.workload.longest, 2)
         pool = min(map(self._longest, self.lanes))
         limits = {
             max(1 << (longest - 1).bit_length(), 2): "the next power of two that holds the longest request, "

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.comparison.systems import Manager
-from kvtui.frames.camera import Camera
-from kvtui.frames.chronicle import Chronicle
 from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.serving.engine import UNLIMITED, Engine
 from kvtui.serving.measured import StepTimes
 from kvtui.serving.quiet import quiet_steps
 from kvtui.serving.request import Request
+
+if TYPE_CHECKING:
+    from kvtui.frames.camera import Camera
+    from kvtui.frames.chronicle import Chronicle
 
 
 class Lane:
@@ -34,7 +37,7 @@ class Lane:
         self.info = info
         self.spec = spec
         self.times = times  # where they are measured
-        self._camera = Camera(engine, manager, slo) if watched else None
+        self._camera = _camera(engine, manager, slo) if watched else None
 
     @property
     def now_ps(self) -> int:
@@ -101,3 +104,10 @@ class Lane:
         """A picture of now; only of a lane that is watched."""
         assert self._camera is not None, "this lane is not watched"
         return self._camera.frame(rows=rows, events=events)
+
+
+def _camera(engine: Engine, manager: Manager, slo: Slo) -> Camera:
+    """Loaded when somebody looks, as no camera is needed to count."""
+    from kvtui.frames.camera import Camera
+
+    return Camera(engine, manager, slo)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kvtui.serving.engine import Engine
 from kvtui.traces.workload import Workload
 from kvtui.units import PS_PER_NS, PS_PER_S
 
-Times = NDArray[np.int64]  # ps
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Times: TypeAlias = "NDArray[np.int64]"  # ps
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class GoodCount:
         self._engine = engine
         self._slo = slo
         self._seen = 0  # requests looked at
-        self._open = np.zeros(0, np.int64)  # of these, those that had not finished
+        if slo != NO_LIMITS:
+            self._open = np.zeros(0, np.int64)  # of these, those that had not finished
         self._good = 0
         self.broken = 0  # limits, by requests under way when it was last read, where all arrive by the trace
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-
-import numpy as np
+from math import fsum
 
 from kvtui.frames.frame import Percentiles, Split
 from kvtui.percentile import percentile
@@ -45,6 +44,6 @@ def percentiles(durations: array[int] | array[float]) -> Percentiles:
     """Mean and percentiles (linear interpolation) of durations in ps, as seconds."""
     if not durations:
         return Percentiles(None, None, None, None, 0)
-    values = np.frombuffer(durations, np.int64 if durations.typecode == "q" else np.float64)
-    p50, p90, p99 = (at / PS_PER_S for at in percentile(values, 50, 90, 99))
-    return Percentiles(float(np.mean(values)) / PS_PER_S, p50, p90, p99, len(values))
+    p50, p90, p99 = (at / PS_PER_S for at in percentile(durations, 50, 90, 99))
+    total = sum(durations) if durations.typecode == "q" else fsum(durations)
+    return Percentiles(total / len(durations) / PS_PER_S, p50, p90, p99, len(durations))

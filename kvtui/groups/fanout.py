@@ -21,6 +21,8 @@ def widths(workload: Workload) -> Ints:
 def fanned_out(workload: Workload) -> Workload:
     """The same sequences, each a request of its own that arrives with the others; a prefix cache can find
     their common prompt. As it is where everybody has one sequence."""
+    if workload.samples is None and workload.beams is None:
+        return workload
     width = widths(workload)
     if len(workload) == 0 or width.max() == 1:
         return replace(workload, samples=None, beams=None)

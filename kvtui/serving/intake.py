@@ -45,9 +45,9 @@ class Arrivals:
 
     def _read(self, start: int) -> Iterator[Arrival]:
         workload, part = self._workload, slice(start, start + CHUNK)
-        times = [ns * PS_PER_NS for ns in workload.arrival_ns[part].tolist()]
-        prompts = workload.prompt[part].tolist()
-        outputs = workload.output[part].tolist()
+        times = [ns * PS_PER_NS for ns in workload.plain("arrival_ns")[part].tolist()]
+        prompts = workload.plain("prompt")[part].tolist()
+        outputs = workload.plain("output")[part].tolist()
         priorities = [0] * len(times) if workload.priority is None else workload.priority[part].tolist()
         rows = zip(count(start), times, prompts, outputs, priorities, strict=False)
         return starmap(Arrival, rows)

@@ -7,14 +7,9 @@ import numpy as np
 from kvtui.traces.dates import dates
 from kvtui.traces.fields import Numbers, Values, as_field, numbers
 from kvtui.traces.source import Source
+from kvtui.traces.timeunits import YEAR_NS
 from kvtui.traces.workload import Ints
 
-NS, US, MS, S = 1, 1_000, 1_000_000, 1_000_000_000
-UNITS = {NS: "nanoseconds", US: "microseconds", MS: "milliseconds", S: "seconds"}
-
-# A smallest time in one of these ranges is the present day counted from 1970 in that unit.
-_TODAY = ((10**9, 10**11, S), (10**12, 10**14, MS), (10**15, 10**17, US), (10**18, 2**63, NS))
-YEAR_NS = 365 * 86_400 * S
 _FEW = 64  # values to look at before reading all of a column
 
 
@@ -44,11 +39,6 @@ def _are_dates(values: Values) -> bool | None:
         if dates(few)[0].ok.any():
             return True
     return None
-
-
-def unit_of(smallest: int, *, usual: int) -> int:
-    """Nanoseconds a unit: told by size where `smallest` looks like the present day, else `usual`."""
-    return next((unit for low, high, unit in _TODAY if low <= smallest < high), usual)
 
 
 def check_gaps(whole: Ints, line: Ints, *, unit: int, source: Source) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from kvtui.errors import ConfigError
-from kvtui.traces.clock import S
 from kvtui.traces.leftout import rows as counted
+from kvtui.traces.timeunits import S
 from kvtui.traces.workload import Workload
 
 RECORDED, CLOSED = "recorded", "closed"

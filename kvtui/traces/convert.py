@@ -9,8 +9,8 @@ from typing import NamedTuple, TextIO
 import numpy as np
 
 from kvtui.errors import ConfigError
-from kvtui.traces.clock import MS, S
 from kvtui.traces.formats import native
+from kvtui.traces.timeunits import MS, S
 from kvtui.traces.workload import Ints, Workload
 
 _PLAIN_UNIT = 16  # tokens a block id stands for where the workload has no identity and the format wants ids

@@ -9,18 +9,9 @@ from pathlib import Path
 from kvtui.errors import TraceError
 from kvtui.traces.leftout import rows as counted
 from kvtui.traces.merge import merged
-from kvtui.traces.source import STDIN
 from kvtui.traces.workload import Workload
 
 _NAMED = 3  # files worth naming
-
-
-def is_directory(where: str) -> bool:
-    """Whether `where` is a directory rather than a file or standard input."""
-    try:
-        return where != STDIN and Path(where).is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def files_in(where: str) -> dict[str, int]:

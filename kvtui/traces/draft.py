@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from kvtui.traces.clock import UNITS, Clock, S, unit_of
+from kvtui.traces.clock import Clock
 from kvtui.traces.columns import Columns
 from kvtui.traces.fields import Bools, Numbers, Values, numbers
 from kvtui.traces.kept import Kept
 from kvtui.traces.leftout import NO_OUTPUT, NO_PROMPT, NO_TOKENS, NOT_AN_OBJECT, Tally, rows, told
-from kvtui.traces.notes import note_on_prompts, notes_on_time
+from kvtui.traces.notes import note_on_prompts, note_on_unit, note_on_zone, notes_on_time
 from kvtui.traces.options import MOST_TOKENS, Names, Options
 from kvtui.traces.source import Source
+from kvtui.traces.timeunits import S, unit_of
 from kvtui.traces.workload import Ints
 
 NO_TIMES = "no arrival times: all requests arrive at time 0 (--rate spaces them)"
@@ -118,8 +119,8 @@ class Draft:
         )
         said = [
             *self._said_of_time(ns, unit=unit, sure=sure, early=early),
-            *(notes_on_time(ns, line) if self._names.time else ()),
-            *note_on_prompts(prompt),
+            *(notes_on_time(ns.data, line.data) if self._names.time else ()),
+            *note_on_prompts(prompt.data),
             *self._said_of_choice(prompt, output),
         ]
         return Columns(
@@ -159,10 +160,9 @@ class Draft:
         if self._names.time is None:
             yield NO_TIMES
         elif not self._clock.dated and not sure:
-            effect = f"{ns.max() / S:,.10g} s for {rows(len(ns), 'request')}"
-            yield f"{self._names.time} counts {UNITS[unit]}: {effect}"
+            yield note_on_unit(self._names.time, unit=unit, last_ns=int(ns.max()), requests=len(ns))
         elif self._clock.dated and not self.zoned:
-            yield f"{self._names.time} names no zone: taken as UTC"
+            yield note_on_zone(self._names.time)
         if early:
             yield f"{rows(early)} earlier than the row before: sorted by arrival"
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvtui.traces.clock import S
 from kvtui.traces.columns import Columns
 from kvtui.traces.draft import Draft
 from kvtui.traces.leftout import NOT_AN_OBJECT
 from kvtui.traces.options import Names, Options
 from kvtui.traces.source import Source
+from kvtui.traces.timeunits import S
 
 _BATCH = 1024
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import sqrt
+from operator import mul, sub
 from typing import Any
 
 import numpy as np
 
 from kvtui.percentile import percentile
 from kvtui.traces.leftout import rows, told
-from kvtui.traces.workload import Ints, LeftOut, Workload
+from kvtui.traces.workload import LeftOut, Workload
 
 
 def info(workload: Workload) -> dict[str, Any]:
@@ -27,9 +30,9 @@ def info(workload: Workload) -> dict[str, Any]:
             for group in workload.left_out
         ],
         "span_s": workload.span_s if workload.timed else None,
-        "cv": _burstiness(workload.arrival_ns),
-        "prompt": _spread(workload.prompt),
-        "output": _spread(workload.output),
+        "cv": _burstiness(workload.plain("arrival_ns")),
+        "prompt": _spread(workload.plain("prompt")),
+        "output": _spread(workload.plain("output")),
         "tokens_estimated": workload.estimated,
         "hit_rate_ceiling": hit_rate_ceiling(workload),
         "assumed": list(workload.assumed),
@@ -42,7 +45,7 @@ def hit_rate_ceiling(workload: Workload) -> float | None:
     Requests come in order of arrival. A request finds the unbroken leading run of units that earlier requests
     had, generated tokens where the trace identifies them, but never more than its prompt.
     """
-    total = int(workload.prompt.sum())
+    total = sum(workload.plain("prompt"))
     if not workload.unit or not total:
         return None
     length = np.diff(workload.chain_start)
@@ -54,16 +57,17 @@ def hit_rate_ceiling(workload: Workload) -> float | None:
     return int(np.minimum(run * workload.unit, workload.prompt).sum()) / total
 
 
-def _burstiness(arrival_ns: Ints) -> float | None:
-    gaps = np.diff(arrival_ns)
-    return float(gaps.std() / gaps.mean()) if gaps.sum() else None
+def _burstiness(arrival_ns: Sequence[int]) -> float | None:
+    gaps = list(map(sub, arrival_ns[1:], arrival_ns))
+    total, squares = sum(gaps), sum(map(mul, gaps, gaps))
+    return sqrt(len(gaps) * squares - total * total) / total if total else None
 
 
-def _spread(tokens: Ints) -> dict[str, float | None]:
+def _spread(tokens: Sequence[int]) -> dict[str, float | None]:
     if not len(tokens):
         return dict.fromkeys(("mean", "p50", "p99"))
     p50, p99 = percentile(tokens, 50, 99)
-    return {"mean": float(tokens.mean()), "p50": p50, "p99": p99}
+    return {"mean": sum(tokens) / len(tokens), "p50": p50, "p99": p99}
 
 
 def render(figures: dict[str, Any]) -> str:

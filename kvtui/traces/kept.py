@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtui.traces.clock import YEAR_NS, check_gaps
+from kvtui.traces.clock import check_gaps
 from kvtui.traces.fields import BILLION, Numbers
 from kvtui.traces.source import Source
+from kvtui.traces.timeunits import YEAR_NS
 from kvtui.traces.workload import Ints
 
 _LARGE = 1 << 18  # rows from which a column grows by little at a time

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import countOf, sub
 
-import numpy as np
-
-from kvtui.traces.clock import S
-from kvtui.traces.workload import Ints
+from kvtui.traces.leftout import rows
+from kvtui.traces.timeunits import UNITS, S
 
 _FEW = 4096  # rows that are enough to see it
 _JITTER = 0.01  # of a step, by which a tick may be early or late
@@ -17,37 +16,52 @@ _CUT_SHARE = 0.02  # of the prompts, at exactly the greatest length
 _CUT_LENGTH, _LENGTHS = 512, 20  # tokens, and different lengths, below which that says nothing
 
 
-def notes_on_time(arrival_ns: Ints, line: Ints) -> Iterator[str]:
+def note_on_unit(column: str, *, unit: int, last_ns: int, requests: int) -> str:
+    """What a column of bare times was taken for."""
+    return f"{column} counts {UNITS[unit]}: {last_ns / S:,.10g} s for {rows(requests, 'request')}"
+
+
+def note_on_zone(column: str) -> str:
+    """What dates without a zone were taken for."""
+    return f"{column} names no zone: taken as UTC"
+
+
+def notes_on_time(arrival_ns: Sequence[int], line: Sequence[int]) -> Iterator[str]:
     """Sentences about sorted arrivals."""
     if len(arrival_ns) < 2:
         return
-    gaps = np.diff(arrival_ns)
-    step = _step(gaps[:_FEW])
-    if step and (gaps == step).all():
+    step = _step(list(_gaps(arrival_ns[: _FEW + 1])))
+    if step and all(gap == step for gap in _gaps(arrival_ns)):
         yield "all gaps between arrivals are equal: times may be row numbers, or made at a fixed rate"
     elif step:
         yield f"arrivals move in steps of {step / S:,.10g} s: their burstiness is that of the clock"
-    longest = int(gaps.argmax())
-    if (gap := int(gaps[longest])) > _PAUSE_NS:
-        where = f" before line {line[longest + 1]}" if line[longest + 1] else ""
-        yield f"nothing arrives for {gap / S / 3600:,.1f} hours{where} (--max-gap jumps over such pauses)"
+    longest = max(_gaps(arrival_ns))
+    if longest > _PAUSE_NS:
+        after = line[list(_gaps(arrival_ns)).index(longest) + 1]
+        where = f" before line {after}" if after else ""
+        yield f"nothing arrives for {longest / S / 3600:,.1f} hours{where} (--max-gap jumps over such pauses)"
 
 
-def _step(gaps: Ints) -> int:
+def _gaps(arrival_ns: Sequence[int]) -> Iterator[int]:
+    return map(sub, arrival_ns[1:], arrival_ns)
+
+
+def _step(gaps: Sequence[int]) -> int:
     """The step of a clock that ticks no more often than requests arrive, give or take a little; else 0."""
-    ticks = gaps[gaps > 0]
-    if len(gaps) + 1 < _ENOUGH or not len(ticks):
+    ticks = sorted(gap for gap in gaps if gap > 0)
+    if len(gaps) + 1 < _ENOUGH or not ticks:
         return 0
-    step = int(np.median(ticks))
-    off = np.abs(ticks - np.rint(ticks / step) * step)
-    return step if (off <= _JITTER * step).all() and step * len(gaps) >= gaps.sum() else 0
+    middle = len(ticks) // 2
+    step = (ticks[middle] + ticks[~middle]) // 2
+    steady = all(abs(gap - round(gap / step) * step) <= _JITTER * step for gap in ticks)
+    return step if steady and step * len(gaps) >= sum(gaps) else 0
 
 
-def note_on_prompts(prompt: Ints) -> Iterator[str]:
+def note_on_prompts(prompt: Sequence[int]) -> Iterator[str]:
     """A sentence where many prompts have exactly the greatest length."""
     if len(prompt) < _ENOUGH:
         return
-    longest = int(prompt.max())
-    share = np.count_nonzero(prompt == longest) / len(prompt)
-    if share >= _CUT_SHARE and longest >= _CUT_LENGTH and len(np.unique(prompt[:_FEW])) >= _LENGTHS:
+    longest = max(prompt)
+    share = countOf(prompt, longest) / len(prompt)
+    if share >= _CUT_SHARE and longest >= _CUT_LENGTH and len(set(prompt[:_FEW])) >= _LENGTHS:
         yield f"{share:.1%} of prompts have exactly {longest:,} tokens, the most there are: they may be cut"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvtui.errors import ConfigError
-from kvtui.traces.clock import MS, NS, US, S
+from kvtui.traces.timeunits import MS, NS, US, S
 
 TIME_UNITS = {"s": S, "ms": MS, "us": US, "ns": NS}
 MOST_TOKENS = 2**31 - 1  # a larger count is a mistake, not a request

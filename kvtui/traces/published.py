@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtui.traces import load
-from kvtui.traces.clock import S
+from kvtui.traces.timeunits import S
 from kvtui.traces.workload import Ints, Workload
 
 LIMIT = 2048  # tokens of the longest context that OPT knows; pairs reach less

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtui.errors import ConfigError
-from kvtui.traces.clock import S
 from kvtui.traces.closing import closed_by
 from kvtui.traces.draft import NO_TIMES
 from kvtui.traces.leftout import rows as counted
+from kvtui.traces.timeunits import S
 from kvtui.traces.workload import Ints, Workload
 
 Floats = NDArray[np.float64]

@@ -92,6 +92,14 @@ class Source:
         return TraceError(message, path=self.label, line=line, hint=hint)
 
 
+def is_directory(where: str) -> bool:
+    """Whether `where` is a directory rather than a file or standard input."""
+    try:
+        return where != STDIN and Path(where).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def open_source(where: str, *, progress: Progress | None = None) -> Source:
     """Look at the start of the file `where`, or read standard input for "-".
 

@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from array import array
+from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import add
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Ints: TypeAlias = "NDArray[np.int64]"
+Given: TypeAlias = "Ints | array[int] | bytes"  # 64-bit integers
+
+NO_ROWS, ONE_ZERO = bytes(0), bytes(8)
+
+
+class Column:
+    """A column of a workload. One that was given as plain numbers stays so until somebody computes with it:
+    short runs never do, and loading numpy takes longer than they."""
+
+    def __init__(self, default: bytes | None = None) -> None:
+        self._default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, workload: object | None, owner: type) -> Ints:
+        if workload is None:  # asked by `dataclass`
+            if self._default is None:
+                raise AttributeError(self._name)
+            default: Any = self._default
+            return default  # type: ignore[no-any-return]
+        columns = vars(workload)
+        if isinstance(columns[self._name], array | bytes):
+            columns[self._name] = np.frombuffer(columns[self._name], np.int64)
+        found: Ints = columns[self._name]
+        return found
+
+    def __set__(self, workload: object, column: Given) -> None:
+        vars(workload)[self._name] = column
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +67,17 @@ class Workload:
 
     name: str
     format: str
-    arrival_ns: Ints  # ascending, from 0
-    prompt: Ints  # tokens, history included
-    output: Ints  # tokens to generate; 0 = prefill only
-    line: Ints  # source line, 1-based; 0 = made by a generator
+    arrival_ns: Column = Column()  # ascending, from 0
+    prompt: Column = Column()  # tokens, history included
+    output: Column = Column()  # tokens to generate; 0 = prefill only
+    line: Column = Column()  # source line, 1-based; 0 = made by a generator
     priority: Ints | None = None  # smaller is more urgent
     samples: Ints | None = None  # sequences sampled from each prompt; None = one
     beams: Ints | None = None  # beam width, 0 = no beam search; None = nobody searches
     unit: int = 0
-    chain: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    chain_start: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
-    identified: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    chain: Column = Column(NO_ROWS)
+    chain_start: Column = Column(ONE_ZERO)
+    identified: Column = Column(NO_ROWS)
     left_out: tuple[LeftOut, ...] = ()
     assumed: tuple[str, ...] = ()  # sentences: units, block size, zone, order
     sha256: str = ""  # of the bytes read, or of the columns where they were generated
@@ -58,12 +92,22 @@ class Workload:
     clients: int = 0  # who send a conversation each and then the next, whatever the arrivals; 0 = nobody
 
     def __len__(self) -> int:
-        return len(self.arrival_ns)
+        return len(self.plain("arrival_ns"))
+
+    def plain(self, name: str) -> memoryview[int]:
+        """A column as plain numbers."""
+        return memoryview(vars(self)[name])
 
     @property
     def span_s(self) -> float:
         """Seconds from the first arrival to the last."""
-        return float(self.arrival_ns[-1] - self.arrival_ns[0]) / 1e9 if len(self) else 0.0
+        arrival_ns = self.plain("arrival_ns")
+        return float(arrival_ns[-1] - arrival_ns[0]) / 1e9 if len(self) else 0.0
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest request, prompt and answer; 0 without requests."""
+        return max(map(add, self.plain("prompt"), self.plain("output")), default=0)
 
     @cached_property
     def shared_units(self) -> Ints:

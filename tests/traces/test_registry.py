@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from kvtui.traces import FORMATS, loaders
+from kvtui.traces.registry import FORMATS, loaders
 
 
 def test_every_format_is_a_loader() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvtui.traces.clock import NS
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, inside, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source
+from kvtui.traces.timeunits import NS
 from kvtui.traces.workload import Workload
 
 name = "aiperf"

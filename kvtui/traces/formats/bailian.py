@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kvtui.traces.clock import S
 from kvtui.traces.formats.mooncake import read_hashed
 from kvtui.traces.loader import Sample
 from kvtui.traces.options import Options
 from kvtui.traces.source import Source
+from kvtui.traces.timeunits import S
 from kvtui.traces.workload import Workload
 
 name = "qwen-bailian"

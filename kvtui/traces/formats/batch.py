@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvtui.traces.clock import S
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.leftout import rows as counted
 from kvtui.traces.loader import Sample
@@ -12,6 +11,7 @@ from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, inside, items, records
 from kvtui.traces.source import Source
 from kvtui.traces.text import IDENTIFIED, TokenChains, messages_of
+from kvtui.traces.timeunits import S
 from kvtui.traces.tokenizer import Tokenizer, tokenizer_of
 from kvtui.traces.workload import Workload
 

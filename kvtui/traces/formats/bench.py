@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
-from kvtui.traces.clock import S
 from kvtui.traces.fields import BILLION
 from kvtui.traces.gather import Row, gather
 from kvtui.traces.leftout import rows as counted
@@ -15,6 +14,7 @@ from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
 from kvtui.traces.records import records
 from kvtui.traces.source import Source
+from kvtui.traces.timeunits import S
 from kvtui.traces.workload import Workload
 
 name = "bench"

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from kvtui.traces.blocks import identify, is_block_size
 from kvtui.traces.chains import BlockIds
-from kvtui.traces.clock import MS
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
 from kvtui.traces.records import inside, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source
+from kvtui.traces.timeunits import MS
 from kvtui.traces.workload import Workload
 
 name = "dynamo"

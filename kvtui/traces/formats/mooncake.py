@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from kvtui.traces.blocks import identify, is_block_size
 from kvtui.traces.chains import BlockIds
-from kvtui.traces.clock import MS
 from kvtui.traces.draft import Draft
 from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Batch, batches
 from kvtui.traces.source import Source
+from kvtui.traces.timeunits import MS
 from kvtui.traces.workload import Ints, Workload
 
 name = "mooncake"

@@ -21,13 +21,13 @@ from typing import TextIO, TypeGuard
 import numpy as np
 
 from kvtui.traces.chains import BlockIds, Chains
-from kvtui.traces.clock import MS
 from kvtui.traces.columns import Columns
 from kvtui.traces.draft import Draft
 from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, batches
 from kvtui.traces.source import Source
+from kvtui.traces.timeunits import MS
 from kvtui.traces.workload import Ints, Workload
 
 name = "kvtui"

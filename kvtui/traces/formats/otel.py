@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kvtui.traces.clock import NS
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.leftout import rows as counted
 from kvtui.traces.loader import Sample
@@ -15,6 +14,7 @@ from kvtui.traces.records import Record, inside, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source
 from kvtui.traces.spans import Span, flat_spans, otlp_spans, summing_up
+from kvtui.traces.timeunits import NS
 from kvtui.traces.workload import Workload
 
 name = "otel"

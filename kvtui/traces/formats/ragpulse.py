@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from kvtui.traces.clock import S
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
@@ -14,6 +13,7 @@ from kvtui.traces.records import Record, inside, items, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source
 from kvtui.traces.text import UNIT, TokenChains
+from kvtui.traces.timeunits import S
 from kvtui.traces.workload import Workload
 
 name = "ragpulse"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kvtui.traces.clock import S
 from kvtui.traces.gather import Row, gather
 from kvtui.traces.leftout import rows as counted
 from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, inside, records
 from kvtui.traces.source import Source
+from kvtui.traces.timeunits import S
 from kvtui.traces.workload import Workload
 
 name = "reports"

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from kvtui.traces.clock import NS
 from kvtui.traces.following import Following
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.loader import Sample
@@ -15,6 +14,7 @@ from kvtui.traces.records import Record, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source
 from kvtui.traces.text import UNIT, TokenChains
+from kvtui.traces.timeunits import NS
 from kvtui.traces.workload import Workload
 
 name = "llmservingsim"

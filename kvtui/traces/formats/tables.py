@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kvtui.traces.clock import S
 from kvtui.traces.draft import Draft
 from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source
 from kvtui.traces.table import Table
+from kvtui.traces.timeunits import S
 from kvtui.traces.workload import Workload
 
 name = "tables"

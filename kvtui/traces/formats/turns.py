@@ -8,7 +8,6 @@ from decimal import Decimal, InvalidOperation
 
 from kvtui.traces.blocks import identify, is_block_size
 from kvtui.traces.chains import BlockIds
-from kvtui.traces.clock import MS
 from kvtui.traces.following import Following
 from kvtui.traces.formats.mooncake import BLOCK
 from kvtui.traces.gather import Row, broken, gather
@@ -18,6 +17,7 @@ from kvtui.traces.records import Record, inside, records
 from kvtui.traces.sessions import Sessions
 from kvtui.traces.source import Source
 from kvtui.traces.text import IDENTIFIED, TokenChains, messages_of
+from kvtui.traces.timeunits import MS
 from kvtui.traces.tokenizer import Tokenizer, tokenizer_of
 from kvtui.traces.workload import Workload
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from kvtui.traces.blocks import identify, is_block_size
 from kvtui.traces.chains import BlockIds
-from kvtui.traces.clock import S
 from kvtui.traces.fields import BILLION, number
 from kvtui.traces.gather import Row, broken, gather
 from kvtui.traces.leftout import rows as counted
@@ -15,6 +14,7 @@ from kvtui.traces.loader import Sample
 from kvtui.traces.options import Names, Options
 from kvtui.traces.records import Record, records
 from kvtui.traces.source import Source
+from kvtui.traces.timeunits import S
 from kvtui.traces.workload import Workload
 
 name = "kv-cache-tester"

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvtui.traces.charts import Bar, arrivals, lengths
-from kvtui.traces.clock import S
 from kvtui.traces.leftout import rows as counted
+from kvtui.traces.timeunits import S
 from kvtui.traces.workload import Workload
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut, wrap
