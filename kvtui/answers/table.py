@@ -64,6 +64,9 @@ DEVICE_ROWS: tuple[Row, ...] = (
         "  with all layers",
         lambda x: _device(x, "extrapolated", lambda e: f"~{e['allocated_bytes'] / GIB:,.2f} GiB"),
     ),
+    ("a step, measured", lambda x: _step(x, "measured_s")),
+    ("  all layers, extrap.", lambda x: _step(x, "extrapolated_s")),
+    ("  whole model, derived", lambda x: _step(x, "derived_s")),
     ("attention", lambda x: x["backend"].get("attention", "-")),
     (
         "requests checked",
@@ -109,6 +112,25 @@ def _device(lane: Lane, key: str, words: Callable[[Any], str]) -> str:
     return words(lane["backend"][key]) if lane["backend"].get(key) is not None else "-"
 
 
+def _step(lane: Lane, key: str) -> str:
+    """A step on average; "~" before what is not measured itself."""
+    value = (lane["backend"].get("step") or {}).get(key)
+    return "-" if value is None else f"{'' if key == 'measured_s' else '~'}{value * 1000:,.2f} ms"
+
+
+def _real(lanes: Sequence[Lane]) -> list[str]:
+    """What derived times are made of, and what is to be known about a table of step times."""
+    said = [x["backend"] for x in lanes]
+    lines = [
+        "whole model, derived: memory's part as measured, extrapolated to all layers, and all else as "
+        f"predicted for {derived['predicted_for']}"
+        for x in said
+        if (derived := x.get("derived"))
+    ]
+    lines += [note for x in said for note in (x.get("steptimes") or {}).get("notes", ())]
+    return list(dict.fromkeys(lines))
+
+
 def _article(static: dict[str, Any]) -> list[str]:
     lines = [f"The static count of the article, over {static['seeds']:,} seeds:"]
     for name in ("contiguous", "paged"):
@@ -146,7 +168,7 @@ def _remarks(report: dict[str, Any]) -> list[str]:
     for lane in report["lanes"]:
         lines += [f"{lane['name']}: {_rejection(x)}" for x in lane["rejections"]]
         lines += [f"{lane['name']}: {note}" for note in lane["notes"]]
-    lines += _predicted(report["lanes"])
+    lines += _predicted(report["lanes"]) + _real(report["lanes"])
     lines += pool_told(report["config"]["pool"])
     assumed = [*report["trace"]["assumed"], *report["config"]["assumed"]]
     lines += [f"assumed: {text}" for text in assumed]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from kvtui import __version__
 from kvtui.backends.batch import Batch
 from kvtui.errors import ConfigError, FileIsThere
+from kvtui.hardware.names import knows
 from kvtui.serving.plan import Plan
 
 COLUMNS = (
@@ -60,6 +61,7 @@ class StepTable:
             raise FileIsThere(path)
         self.facts: dict[str, Any] = {}
         self.layers = 1
+        self.all_layers = 1  # of the model
         self.whole = False  # whether steps are those of a whole model
         self._times: dict[Form, list[float]] = {}
 
@@ -69,6 +71,23 @@ class StepTable:
             self._times.setdefault(form, []).append(parts["attention"] / self.layers)
             if self.whole:
                 self._times.setdefault(form._replace(scope="step"), []).append(sum(parts.values()))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a fit to the table will ask for, known before anything is measured."""
+        notes = []
+        if not self.whole:
+            whole = f"--gemm --kv-layers {self.all_layers}"
+            notes.append(f"--steptimes has attention alone: kvtui steptime --fit needs whole steps, {whole}")
+        if not knows(gpu := str(self.facts["gpu"])):
+            notes.append(
+                f"the catalogue has no {gpu}: kvtui steptime --fit will ask for --gpu ID to start from"
+            )
+        return tuple(notes)
+
+    def report(self) -> dict[str, Any]:
+        """What is written, and what has to be known about it."""
+        return {"file": str(self.path), "whole_steps": self.whole, "notes": list(self.notes)}
 
     def write(self) -> int:
         """Write the file; gives the number of rows. Raises ConfigError where it cannot be written."""

@@ -18,12 +18,15 @@ from kvtui.backends.torch_lane import TorchLane
 from kvtui.backends.torch_planes import NO_WINDOW
 from kvtui.backends.torch_pool import Shape
 from kvtui.backends.torch_sizing import Sizing
+from kvtui.backends.whole import Whole
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.comparison.layers import windows_of
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import ModelSpec
+from kvtui.hardware.names import several
 from kvtui.memory.forks import ForkingMemoryManager
+from kvtui.serving.cost import CostModel
 from kvtui.serving.engine import Engine
 from kvtui.serving.measured import DeviceState, StepTimes
 
@@ -69,6 +72,7 @@ class TorchBackend:
         self.assumptions: tuple[str, ...] = ()
         self.readings = Readings(self.device)
         self._tp = tp
+        self._predicted_for = ""  # the GPU that the simulator's times are those of
         self.steps = 0  # carried out, of all lanes
         self.tokens = 1  # most that one step computes
         self._products: Products | None = None  # the same for all lanes: they take turns
@@ -82,6 +86,7 @@ class TorchBackend:
         if table is not None:
             table.layers, table.facts = self.real_layers, self._facts(tp)
             table.whole = settings.gemm and layers == model.layers
+            table.all_layers = model.layers
 
     def _facts(self, tp: int) -> dict[str, str | int]:
         """What all measured step times have in common."""
@@ -100,6 +105,11 @@ class TorchBackend:
     def close(self) -> None:
         """End what is measured in the background."""
         self._leader.close()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user has to know about what is written."""
+        return () if self.table is None else self.table.notes
 
     @property
     def device_label(self) -> str:
@@ -127,6 +137,9 @@ class TorchBackend:
             temperature_c=driver.temperature_c,
             clock_mhz=driver.sm_clock_mhz,
             held_back=driver.held_back,
+            steps=tuple(means for carried in self._carried if (means := carried.means) is not None),
+            predicted_for=self._predicted_for,
+            notes=self.notes,
         )
 
     def _energy_per_token(self, driver: Reading) -> float | None:
@@ -172,6 +185,7 @@ class TorchBackend:
             slots = sizing.fit(asked=asked, lively=lively)
         self.assumptions = sizing.assumptions
         self.tokens = experiment.rules.max_num_batched_tokens
+        self._predicted_for = several(experiment.tp, experiment.gpu.label)
         return replace(experiment, slots=slots, backend=self)
 
     # ---- lanes
@@ -188,6 +202,16 @@ class TorchBackend:
         carried.alone = False  # it waits for those who watch
         self._leader.lead(engine, carried)
         return carried.times
+
+    def whole(self, cost: CostModel) -> Whole:
+        """What steps that `cost` predicts come to in all layers of the model."""
+        return Whole(
+            cost,
+            real=self.real_layers,
+            layers=self.model.layers,
+            gemm=self.settings.gemm,
+            predicted_for=self._predicted_for,
+        )
 
     def _new(self, spec: LaneSpec) -> Carried:
         """Lanes that are no longer carried out are forgotten, with what they used."""

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from kvtui.backends.torch_device import told
 from kvtui.backends.torch_lane import WARM_UP, TorchLane
-from kvtui.backends.torch_pool import COPY, SWAP
+from kvtui.backends.whole import OF_LAYERS, Whole
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.serving.engine import Engine
-from kvtui.serving.measured import StepTimes
+from kvtui.serving.measured import StepMeans, StepTimes
 from kvtui.serving.plan import Plan
 
 if TYPE_CHECKING:
     from kvtui.backends.torch_backend import TorchBackend
-
-OF_LAYERS = ("write", "attention", COPY, SWAP)  # parts of a step that every layer has
 
 
 class Carried:
@@ -27,6 +25,7 @@ class Carried:
         self._spec = spec
         self.lane: TorchLane | None = None
         self._engine: Engine | None = None
+        self._whole: Whole | None = None
         self.energy: float | None = None  # J that the device had used when the lane started
         self.alone = True  # whether nothing but the lane's own steps went on since
         self._used: float | None = None  # J a token, as of its last step
@@ -42,7 +41,7 @@ class Carried:
 
     def start(self, engine: Engine) -> Carried:
         """Allocate and warm up; the result is the engine's clock. Raises BackendError."""
-        self._engine = engine
+        self._engine, self._whole = engine, self._backend.whole(engine.cost)
         device = self._backend.device
         with told(device.label):
             device.settle()
@@ -60,10 +59,18 @@ class Carried:
         if self.lane is None:
             self.start(engine)
         assert self.lane is not None
+        assert self._whole is not None
         self.times.ps.append(self.lane.duration(engine, plan))
+        self._whole.note(plan)
         self._backend.steps += 1
         self._backend.readings.refresh()
         return self.times.ps[-1]
+
+    @property
+    def means(self) -> StepMeans | None:
+        """Of its steps so far."""
+        lane, whole = self.lane, self._whole
+        return None if lane is None or whole is None else whole.means(self._spec.name, lane.parts)
 
     def ended(self) -> None:
         """Its last step is done: what the device has used by now is the lane's, if nobody else's steps came
@@ -102,6 +109,8 @@ class Carried:
             "bytes_per_token": backend.slot_bytes(self._spec),
             "verify": {"every": backend.settings.verify, "checked": 0, "failed": 0},
         }
+        if backend.table is not None:
+            base["steptimes"] = backend.table.report()
         failure = self.times.failure
         if failure is not None:
             base["failure"] = str(failure)
@@ -109,6 +118,8 @@ class Carried:
 
     def _measured(self, lane: TorchLane) -> dict[str, Any]:
         backend, verifier = self._backend, lane.verifier
+        assert self._whole is not None
+        means, parts = self.means, self._whole.extrapolated(lane.parts)
         return {
             "attention": lane.attention.name,
             "allocated_bytes": lane.pool.bytes,
@@ -117,8 +128,10 @@ class Carried:
             "extrapolated": {
                 "kv_layers": backend.model.layers,
                 "allocated_bytes": lane.pool.bytes // lane.pool.layers * backend.whole_layers(self._spec),
-                "seconds": _of_all_layers(lane.parts, backend.model.layers / backend.real_layers),
+                "seconds": {name: round(s, 6) for name, s in parts.items() if name in OF_LAYERS},
             },
+            "step": None if means is None else _step(means),
+            "derived": self._whole.derived(lane.parts),
             "host_bytes": lane.pool.host.bytes,
             "steps": len(self.times.ps),
             "warm_up_steps": WARM_UP,
@@ -136,6 +149,11 @@ class Carried:
         }
 
 
-def _of_all_layers(parts: dict[str, float], times: float) -> dict[str, float]:
-    """Seconds of what every layer does, where it had tensors in `times` as many layers."""
-    return {name: round(seconds * times, 6) for name, seconds in parts.items() if name in OF_LAYERS}
+def _step(means: StepMeans) -> dict[str, Any]:
+    """Seconds of a step on average, each by how it is known."""
+    known = {
+        "measured_s": means.measured_s,
+        "extrapolated_s": means.all_layers_s,
+        "derived_s": means.model_s,
+    }
+    return {name: None if s is None else round(s, 9) for name, s in known.items()}

@@ -138,7 +138,7 @@ class TorchLane:
                     watch.mark("gemm")
         if self.products is not None:
             self.products.vocabulary(len(batch.counts))
-            watch.mark("gemm")
+            watch.mark("vocabulary")
         return stream
 
     def _through(

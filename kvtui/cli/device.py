@@ -75,18 +75,9 @@ def on_device(experiment: Experiment, options: dict[str, Any]) -> Experiment:
         gemm=bool(options["gemm"]),
     )
     backend = TorchBackend(experiment.model, settings, tp=experiment.tp, table=_table(options))
-    if backend.table is not None:
-        _foretell(str(backend.table.facts["gpu"]))
+    for note in backend.notes:  # before anything is measured
+        click.echo(f"kvtui: {note}", err=True)
     return backend.fit(experiment, asked=experiment.slots is not None)
-
-
-def _foretell(gpu: str) -> None:
-    """Before anything is measured: what a fit to it will need."""
-    from kvtui.hardware.names import knows
-
-    if not knows(gpu):
-        words = f"the catalogue has no {gpu}: kvtui steptime --fit will ask for --gpu ID to start from"
-        click.echo(f"kvtui: {words}", err=True)
 
 
 def _table(options: dict[str, Any]) -> StepTable | None:
@@ -109,9 +100,6 @@ def finish(experiment: Experiment) -> None:
     if backend.table is not None:
         rows = backend.table.write()
         click.echo(f"kvtui: {rows:,} step times written to {backend.table.path}", err=True)
-        if not backend.table.whole:
-            words = f"--gemm --kv-layers {backend.model.layers}"
-            click.echo(f"       of attention; kvtui steptime --fit needs whole steps: {words}", err=True)
 
 
 def outcome(lanes: Sequence[Lane]) -> int:

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class StepMeans:
+    """Seconds of a lane's step on average; None is what nobody can tell."""
+
+    lane: str  # by name
+    measured_s: float
+    all_layers_s: float  # extrapolated from the layers that have tensors
+    model_s: float | None  # derived: with all else as it is predicted
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceState:
     """What a device says at a moment; None is what it does not say. Memory and driver figures are those of
     the whole device, in four parts: the tensors of the lanes, what their library keeps beyond them, others,
@@ -39,6 +49,9 @@ class DeviceState:
     temperature_c: int | None = None
     clock_mhz: int | None = None
     held_back: tuple[str, ...] | None = None  # why it is slower than it could be
+    steps: tuple[StepMeans, ...] = ()  # of the lanes that have begun
+    predicted_for: str = ""  # whose times make `model_s` of them
+    notes: tuple[str, ...] = ()  # what a user has to know about what is written
 
 
 class StepClock(Protocol):

@@ -12,6 +12,7 @@ from kvtui.tui.view.card import AREAS, draw_card
 from kvtui.tui.view.cells import Codes, GridModel, hues, letters, mark, spotlight
 from kvtui.tui.view.chart import chart_lines
 from kvtui.tui.view.device import device_lines
+from kvtui.tui.view.devicetimes import time_lines
 from kvtui.tui.view.events import event_lines
 from kvtui.tui.view.figures import cache_lines, figure_lines
 from kvtui.tui.view.inspector import inspector_lines
@@ -22,7 +23,18 @@ from kvtui.tui.view.scale import Scale, scale_for
 from kvtui.tui.view.scene import Scene
 from kvtui.tui.view.zoom import Zoom, place_words, scrolls, with_bar, zoomed
 
-PANELS = ("chart", "events", "waiting", "running", "figures", "cache", "queues", "device", "inspector")
+PANELS = (
+    "chart",
+    "events",
+    "waiting",
+    "running",
+    "figures",
+    "cache",
+    "queues",
+    "times",
+    "device",
+    "inspector",
+)
 _AREAS = 3  # text areas of a card at most
 
 
@@ -191,6 +203,8 @@ class Board:
                 return server_lines(scene, **size, hint=hint)
             case "device":
                 return device_lines(scene, **size, hint=hint, ascii=self.look.ascii)
+            case "times":
+                return time_lines(scene, **size, hint=hint, ascii=self.look.ascii)
             case "cache":
                 return cache_lines(scene, **size, hint=hint)
             case "waiting":

@@ -50,6 +50,11 @@ def test_a_run_is_measured_and_verified() -> None:
         whole, seconds = backend["extrapolated"]["seconds"], backend["seconds"]
         assert set(whole) == {"write", "attention"}  # tables are made once for all layers
         assert whole["attention"] == pytest.approx(22 * seconds["attention"], rel=1e-3)
+        step, derived = backend["step"], backend["derived"]
+        assert step["measured_s"] == pytest.approx(sum(seconds.values()) / said["steps"], rel=1e-3)
+        assert step["measured_s"] < step["extrapolated_s"] < step["derived_s"]
+        assert derived["seconds"] == pytest.approx(step["derived_s"] * said["steps"], rel=1e-3)
+        assert derived["predicted_for"] == "A10G 24 GB"
         peaks.append(said["batch"]["peak"])
     assert (
         report["lanes"][0]["backend"]["allocated_bytes"] == report["lanes"][1]["backend"]["allocated_bytes"]
@@ -58,6 +63,10 @@ def test_a_run_is_measured_and_verified() -> None:
     text = table(report)
     assert "measured" in text
     assert "requests checked" in text
+    rows = {line[:24].strip(): line[24:].split() for line in text.splitlines()}
+    assert len(rows["a step, measured"]) == 4
+    assert all(rows[name][0].startswith("~") for name in ("all layers, extrap.", "whole model, derived"))
+    assert "all else as predicted for A10G 24 GB" in text
 
 
 def test_what_is_shown_follows_what_is_measured() -> None:

@@ -48,6 +48,10 @@ def test_headless_json_says_who_measured(trace: str, tmp_path: Path) -> None:
     assert "step times written" in done.stderr
     assert done.stderr.index("the catalogue has no CPU") < done.stderr.index("step times written")
     assert len(table.read_text().splitlines()) > 3
+    written = paged["backend"]["steptimes"]
+    assert (written["file"], written["whole_steps"]) == (str(table), False)
+    assert [note in done.stderr for note in written["notes"]] == [True, True]
+    assert written["notes"][0].endswith("--gemm --kv-layers 22")
 
 
 def test_options_of_a_device_need_one(trace: str) -> None:

@@ -116,8 +116,8 @@ _DRAWER = ("", "chart", *_LISTS)  # "" is the drawer shut
 def plan_for(
     width: int, height: int, *, lanes: int, device: bool = False, requests: bool = True
 ) -> Plan | None:
-    """The plan for a terminal of that size; None when it is too small for any. With a `device`, one panel
-    more takes its turn; where nothing is told of `requests`, no panel of them is always open."""
+    """The plan for a terminal of that size; None when it is too small for any. With a `device`, two panels
+    more take their turn; where nothing is told of `requests`, no panel of them is always open."""
     plan = _plan_for(width, height, lanes)
     if plan is None:
         return None
@@ -125,7 +125,7 @@ def plan_for(
         plan = _without(plan, "queues", "events")
     if not device:
         return plan
-    return replace(_without(plan, "events"), cycle=(*(plan.cycle or ("events",)), "device"))
+    return replace(_without(plan, "events"), cycle=(*(plan.cycle or ("events",)), "times", "device"))
 
 
 def _without(plan: Plan, *names: str) -> Plan:

@@ -98,6 +98,7 @@ LABELS: Final[dict[str, str]] = {
     "cache": "キャッシュ",
     "queues": "待ち行列",
     "device": "デバイス",
+    "times": "時間",
     "close": "閉じる",
     # what happened
     "admitted": "受け入れ",
