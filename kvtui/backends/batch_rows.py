@@ -36,7 +36,7 @@ class BatchRows:
         ids = np.concatenate(
             [tokens.of(r, start + n)[start:] for r, (start, n) in ((r, chunks[r]) for r in requests)]
         )
-        groups = list(zip(*(views(engine, request) for request in requests), strict=True))
+        groups = list(zip(*(_held(engine, request) for request in requests), strict=True))
         unit = engine.manager.block_size
         first, *further = (
             Batch(requests, starts, counts, table, ids, unit, group[0].window)
@@ -65,6 +65,11 @@ class BatchRows:
             table.renewed([view.rows for view in group])
             for table, group in zip(self._tables, groups, strict=True)
         ]
+
+
+def _held(engine: Engine, request: Request) -> list[View]:
+    """The memory of a request but for its states, for which there are no tensors."""
+    return [view for view in views(engine, request) if not view.state]
 
 
 class TableRows:

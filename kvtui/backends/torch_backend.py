@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kvtui.backends.ghost import Stories, contents_of
 from kvtui.backends.leader import Leader
@@ -21,7 +21,7 @@ from kvtui.backends.torch_sizing import Sizing
 from kvtui.backends.whole import Whole
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
-from kvtui.comparison.layers import windows_of
+from kvtui.comparison.layers import attention_of, state_bytes
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import ModelSpec
 from kvtui.hardware.names import several
@@ -61,14 +61,16 @@ class TorchBackend:
         self.settings = settings
         self.table = table
         layers = settings.kv_layers or (1 if self.device.on_cpu else GPU_LAYERS)
-        if layers > model.layers:
+        self.all_layers = sum(group.layers for group in model.kv_groups if group.kind != "linear")
+        if layers > self.all_layers:
             raise ConfigError(
-                f"{model.label} has {model.layers} layers, not {layers}", hint=f"--kv-layers {model.layers}"
+                f"{model.label} has {self.all_layers} layers with K/V, not {layers}",
+                hint=f"--kv-layers {self.all_layers}",
             )
-        groups = windows_of(model, tp)
+        groups = attention_of(model, tp)
         self.windows = tuple(window for window, _ in groups) or NO_WINDOW
         self.layers = max(layers // len(self.windows), 1)  # with each window
-        self._most_alike = max((n for _, n in groups), default=model.layers)
+        self._most_alike = max((n for _, n in groups), default=self.all_layers)
         self.assumptions: tuple[str, ...] = ()
         self.readings = Readings(self.device)
         self._tp = tp
@@ -78,7 +80,7 @@ class TorchBackend:
         self._products: Products | None = None  # the same for all lanes: they take turns
         self._leader = Leader()
         self._carried: list[Carried] = []
-        if table is not None and groups:
+        if table is not None and self.windows != NO_WINDOW:
             raise ConfigError(
                 f"layers of {model.label} look back differently far: their times are not one table",
                 hint="leave --steptimes out, or choose a model without windows",
@@ -123,7 +125,7 @@ class TorchBackend:
         return DeviceState(
             label=self.device.label,
             attention=lanes[0].attention.name if lanes else "",
-            layers=(self.real_layers, self.model.layers),
+            layers=(self.real_layers, self.all_layers),
             checked=sum(verifier.checked for verifier in verifiers),
             failed=sum(verifier.failed for verifier in verifiers),
             verified=self.settings.verify > 0,
@@ -170,7 +172,18 @@ class TorchBackend:
 
     def whole_layers(self, spec: LaneSpec) -> int:
         """Layers that a slot of the lane would serve if all of the model's had tensors."""
-        return self._most_alike if self._apart(spec) else self.model.layers
+        return self._most_alike if self._apart(spec) else self.all_layers
+
+    def states(self) -> dict[str, Any] | None:
+        """What is to be known of layers that keep a state; None where there are none."""
+        layers = self.model.layers - self.all_layers
+        if not layers:
+            return None
+        return {
+            "layers": layers,
+            "held": False,
+            "bytes_of_a_request": state_bytes(self.model, self._tp) or None,
+        }
 
     def room_bytes(self, spec: LaneSpec) -> int:
         """Of a token in the buffers of a lane."""
@@ -208,7 +221,7 @@ class TorchBackend:
         return Whole(
             cost,
             real=self.real_layers,
-            layers=self.model.layers,
+            layers=self.all_layers,
             gemm=self.settings.gemm,
             predicted_for=self._predicted_for,
         )

@@ -104,7 +104,8 @@ class Carried:
             "device_name": device.label,
             "dtype": str(device.dtype).removeprefix("torch."),
             "kv_layers": backend.real_layers,
-            "model_layers": backend.model.layers,
+            "model_layers": backend.all_layers,
+            "states": backend.states(),
             "gemm": backend.settings.gemm,
             "bytes_per_token": backend.slot_bytes(self._spec),
             "verify": {"every": backend.settings.verify, "checked": 0, "failed": 0},
@@ -126,7 +127,7 @@ class Carried:
             "stored_as": lane.pool.kind.dtype_name,
             "buffer_bytes": lane.buffer_bytes,
             "extrapolated": {
-                "kv_layers": backend.model.layers,
+                "kv_layers": backend.all_layers,
                 "allocated_bytes": lane.pool.bytes // lane.pool.layers * backend.whole_layers(self._spec),
                 "seconds": {name: round(s, 6) for name, s in parts.items() if name in OF_LAYERS},
             },

@@ -11,7 +11,6 @@ from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.comparison.layers import layers_of
 from kvtui.errors import BackendError, ConfigError
-from kvtui.memory.states import STATES
 
 if TYPE_CHECKING:
     from kvtui.backends.torch_backend import TorchBackend
@@ -35,10 +34,10 @@ class Sizing:
         self._allowance = backend.device.allowance(backend.settings.share)
         backend.device.limit(self._allowance)
         self.assumptions: tuple[str, ...] = ()
-        if set(layers_of(backend.model, experiment.tp)) & set(STATES):
+        if any("*" in layer for layer in layers_of(backend.model, experiment.tp)):
             raise ConfigError(
-                f"layers of {backend.model.label} keep states, for which there are no tensors",
-                hint="choose a model without Mamba or other linear layers",
+                f"layers of {backend.model.label} differ in their K/V heads: there are no tensors for these",
+                hint="choose a model whose layers are alike, or let it be simulated",
             )
 
     def fit(self, *, asked: bool, lively: bool) -> int | None:
@@ -65,7 +64,12 @@ class Sizing:
         return slots
 
     def _say_what_differs(self) -> None:
-        """A CPU keeps in 32 bits what is counted as 16."""
+        """States are not held, and a CPU keeps in 32 bits what is counted as 16."""
+        if (states := self._backend.states()) is not None:
+            words = f"states of {states['layers']} layers are not held on the device"
+            size = states["bytes_of_a_request"]
+            room = f"{size / MIB:,.1f} MiB a request stay empty in the pools" if size else "nor counted"
+            self.assumptions = (*self.assumptions, f"{words}: {room}, and no time goes into them")
         kinds = {spec.kv_dtype for spec in self._specs}
         if self._backend.device.on_cpu and "auto" in kinds and len(kinds) > 1:
             words = "on a CPU, K/V of lanes without a kv_dtype takes 32 bits a number, twice what is counted"
@@ -103,7 +107,7 @@ class Sizing:
     def _most_layers(self, slots: int) -> int:
         """Layers for which a pool of so many slots is allowed in each lane, up to all of the model's."""
         each, layer = self._left() // len(self._specs), max(map(self._backend.room_bytes, self._specs))
-        return max(1, min(self._backend.model.layers, each // (slots * layer) - 1))
+        return max(1, min(self._backend.all_layers, each // (slots * layer) - 1))
 
     def _lively_slots(self) -> int:
         """Slots of a pool that is read in the time of a lively step."""

@@ -121,6 +121,13 @@ def windows_of(model: ModelSpec, tp: int = 1) -> tuple[tuple[int | None, int], .
     return tuple((group.window, len(group.layers)) for group in groups)
 
 
+def attention_of(model: ModelSpec, tp: int = 1) -> tuple[tuple[int | None, int], ...]:
+    """The same of layers that keep K and V, without those that keep a state."""
+    layers = layers_of(model, tp)
+    groups = groups_of(layers, 1, Rules(1)) if layers else ()
+    return tuple((group.window, len(group.layers)) for group in groups if group.name not in STATES)
+
+
 def tables_of(model: ModelSpec, tp: int = 1) -> int:
     """Block tables that a request has by kinds of layers; 0 where that is not known."""
     kinds = {group.kind for group in model.kv_groups}

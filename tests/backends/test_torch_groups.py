@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from kvtui.backends.batch import Batch
+from kvtui.comparison.layers import state_bytes
 from kvtui.decisions.recorded import prepare, rows_of
 from kvtui.errors import ConfigError
 from kvtui.hardware import catalogue
+from kvtui.hardware.catalogue import ModelSpec
 from kvtui.memory.grouped import GroupedMemoryManager
 from tests.backends.runs import LANES, experiment, on_cpu
 from tests.backends.tensors import TorchLane, on_tensors
@@ -96,7 +98,42 @@ def test_a_model_with_windows_has_layers_of_each_kind() -> None:
     assert said[0]["bytes_per_token"] == 2 * said[1]["bytes_per_token"]
 
 
-def test_states_have_no_tensors() -> None:
-    tried = replace(experiment(), model=catalogue.model("qwen3.5-35b-a3b"), max_len=None, slots=2**20)
-    with pytest.raises(ConfigError, match="keep states"):
+def hybrid() -> ModelSpec:
+    """A small copy of a model: three of four layers keep a state."""
+    model = catalogue.model("qwen3.5-35b-a3b")
+    groups = tuple(
+        replace(g, layers=6, state=replace(g.state, channels=32, numbers=128))
+        if g.state is not None
+        else replace(g, kv_heads=1, head_dim=16, layers=2)
+        for g in model.kv_groups
+    )
+    return replace(model, layers=8, heads=2, kv_heads=1, head_dim=16, kv_groups=groups)
+
+
+def test_beside_states_attention_reads_right_and_states_are_said_not_to_be_held() -> None:
+    model = hybrid()
+    tried = on_cpu(replace(experiment(*LANES), model=model, slots=2048, max_len=128), verify=1)
+    lanes = tried.build(watched=False)
+    for lane in lanes:
+        lane.run()
+        said = lane.times.report()
+        assert said["verify"]["failed"] == 0, said
+        assert said["verify"]["checked"] > 50
+        assert (said["kv_layers"], said["model_layers"]) == (1, 2)
+        assert said["states"] == {"layers": 6, "held": False, "bytes_of_a_request": state_bytes(model)}
+        slots = (lane.engine.manager.blocks + 1) * lane.engine.manager.block_size
+        assert said["allocated_bytes"] == slots * said["bytes_per_token"]
+    manager = lanes[1].engine.manager
+    assert isinstance(manager, GroupedMemoryManager)
+    assert manager.tables > 1  # blocks of states come out of the same pool
+    assert "not held on the device" in " ".join(tried.assumptions)
+
+
+def test_layers_of_several_widths_have_no_tensors() -> None:
+    model = catalogue.model("gpt-oss-20b")
+    wide, narrow = model.kv_groups
+    tried = replace(
+        experiment(), model=replace(model, kv_groups=(wide, replace(narrow, kv_heads=4))), slots=2**14
+    )
+    with pytest.raises(ConfigError, match="differ in their K/V heads"):
         on_cpu(tried)
