@@ -16,3 +16,8 @@ def seconds(ps: int) -> float:
 def picoseconds(s: float) -> int:
     """Seconds as picoseconds, rounded to the nearest."""
     return round(s * PS_PER_S)
+
+
+def tenths(seconds: float) -> int:
+    """Whole tenths of a second that a clock shows, which never runs ahead."""
+    return int(seconds * 10 + 1e-6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kvtui.answers.kept import kept_text
 from kvtui.answers.subject import pool_told
 from kvtui.hardware.names import several
 
@@ -74,7 +75,7 @@ DEVICE_ROWS: tuple[Row, ...] = (
     ),
     ("  read wrong", lambda x: _device(x, "verify", lambda v: f"{v['failed']:,}" if v["every"] else "-")),
 )
-KEPT: Row = ("kept the limits", lambda x: _rate((x.get("slo") or {}).get("attainment")))
+KEPT: Row = ("kept the limits", lambda x: kept_text((x.get("slo") or {}).get("attainment")))
 WIDTH = 24  # of a label
 COLUMN = 16
 
@@ -83,23 +84,26 @@ def table(report: dict[str, Any]) -> str:
     """The report of a run as plain text."""
     lanes: Sequence[Lane] = report["lanes"]
     lines = [*_head(report), "", " " * WIDTH + "".join(f"{x['name']:>{COLUMN}}" for x in lanes)]
-    split = report["config"]["tensor_parallel"] > 1
-    lines += [_row(row, lanes, split=split) for row in ROWS]
-    if any(x.get("slo") for x in lanes):
-        lines.append(_row(KEPT, lanes, split=split))
-    if any(_measured(x) for x in lanes):
-        lines += ["", *(_row(row, lanes, split=split) for row in DEVICE_ROWS)]
+    lines += [_row(row, lanes) for row in rows(report)]
     lines += ["", report["verdict"], *_remarks(report)]
     if "article" in report:
         lines += ["", *_article(report["article"])]
     return "\n".join(lines)
 
 
-def _row(row: Row | None, lanes: Sequence[Lane], *, split: bool) -> str:
+def rows(report: dict[str, Any]) -> list[Row | None]:
+    """The lines of the table that say something of this run; None between groups of them."""
+    lanes, one = report["lanes"], report["config"]["tensor_parallel"] == 1
+    kept = [KEPT] if any(x.get("slo") for x in lanes) else []
+    carried_out = [None, *DEVICE_ROWS] if any(_measured(x) for x in lanes) else []
+    always = [("", row[1]) if one and row and row[0] == EACH else row for row in ROWS]
+    return [*always, *kept, *carried_out]
+
+
+def _row(row: Row | None, lanes: Sequence[Lane]) -> str:
     if row is None:
         return ""
     label, figure = row
-    label = "" if label == EACH and not split else label
     return f"{label:<{WIDTH}}" + "".join(f"{figure(x):>{COLUMN}}" for x in lanes)
 
 

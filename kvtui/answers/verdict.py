@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kvtui.units import tenths
+
 LITTLE = 1.1  # ratio below which a gain is little
 MOST = 0.5  # share of refused requests above which a comparison says nothing
 WHOLE = ("auto", "bf16", "fp16")  # types of KV that lose nothing
@@ -46,9 +48,9 @@ def _comparison(base: Report, other: Report) -> str:
     batch = _ratio(other["batch"]["mean"], base["batch"]["mean"])
     if cut:
         done = [f"{x['name']} had finished {x['requests']['finished']:,}" for x in (other, base)]
-        seconds = max(base["time_s"], other["time_s"])
+        at = tenths(max(base["time_s"], other["time_s"])) / 10
         more = f"{_batches(base, other)}, {speed:.1f}x the tokens/s"
-        return f"Cut at {seconds:,.1f} s: {done[0]}, {done[1]}; {more}."
+        return f"Cut at {at:,.1f} s: {done[0]}, {done[1]}; {more}."
     name = other["name"]
     faster = f"{other['time_s']:,.1f} s against {base['time_s']:,.1f} s ({speed:.1f}x the tokens/s)"
     if max(speed, waiting, batch) < LITTLE:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from kvtui.answers.table import ROWS
+from kvtui.answers.table import rows
 from kvtui.exports.exhibit import Exhibit, LaneExhibit, RequestRow, request_rows
 
 _COLOURS = ("#5f5f5f", "#00875f", "#005faf", "#875f87")
@@ -92,17 +92,18 @@ def _corners(batch: Sequence[tuple[float, int]]) -> Iterable[tuple[float, int]]:
 
 def _figures(report: Any) -> str:
     lanes = report["lanes"]
-    rows = [(row[0] or "", *(row[1](lane) for lane in lanes)) for row in ROWS if row is not None]
-    return _table(("", *(lane["name"] for lane in lanes)), rows)
+    told = [(row[0] or "", *(row[1](lane) for lane in lanes)) for row in rows(report) if row is not None]
+    return _table(("", *(lane["name"] for lane in lanes)), told)
 
 
 def _requests(lane: LaneExhibit) -> str:
-    rows = request_rows(lane)
-    cut = f", the first {_MOST:,} of {len(rows):,}" if len(rows) > _MOST else f", {len(rows):,}"
+    known_rows = request_rows(lane)
+    every = len(known_rows)
+    cut = f", the first {_MOST:,} of {every:,}" if every > _MOST else f", {every:,}"
     known = f" still known; the first {lane.forgotten:,} events are not" if lane.forgotten else ""
     title = f"<summary>Requests of {escape(lane.info.title)}{cut}{known}</summary>"
     names = [name.replace("_s", ", s").replace("_", " ") for name in RequestRow._fields]
-    cells = ([_cell(value) for value in row] for row in rows[:_MOST])
+    cells = ([_cell(value) for value in row] for row in known_rows[:_MOST])
     return f"<details>{title}{_table(names, cells)}</details>"
 
 

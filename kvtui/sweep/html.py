@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from kvtui import __version__
+from kvtui.answers.kept import kept_text
 from kvtui.sweep.advice import (
     FP8_NOTE,
     Answer,
@@ -141,7 +142,7 @@ def _lead(found: Answer) -> str:
     if found.chosen is None:
         return "<p class=lead>None of the settings ran to its end.</p>"
     cell, r = found.chosen
-    good = f"{r['slo_attainment']:.1%} of the requests"
+    good = f"{kept_text(r['slo_attainment'])} of the requests"
     gpus = gpus_for(cell, r, found.load_rps, found.attainment)
     load = (
         f" {found.load_rps:g} requests a second need at most <b>{gpus:,} GPU{'s' * (gpus > 1)}</b>, "
@@ -215,7 +216,7 @@ def _figures(r: Result) -> list[str]:
     waste = f"{r['wasted_pct']:.1f} %" + ("" if month is None else f" <small>${month:,.0f} a month</small>")
     return [
         "n/a" if usd is None else f"{usd:.2f}",
-        _share(r["slo_attainment"]),
+        kept_text(r["slo_attainment"]),
         "n/a" if good is None else f"{good:,.2f}",
         f"{r['output_tokens_per_s']:,.0f}",
         *(_time(r, key) for key in ("ttft", "tpot", "e2e")),
@@ -291,7 +292,3 @@ def _seed(found: Answer) -> str:
     names = dict.fromkeys(cell.trace for cell, _ in found.cells)
     seeds = [f"{recipe(name).seed}, of the bundled trace {name}" for name in names if name in bundled()]
     return "; ".join(seeds) or "none: nothing is drawn"
-
-
-def _share(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.1%}"

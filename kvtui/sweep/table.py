@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kvtui.answers.kept import kept_text
 from kvtui.hardware.measuredpools import told
 from kvtui.sweep.advice import (
     FP8_NOTE,
@@ -82,7 +83,7 @@ def _row(found: Answer, cell: Cell, r: Result, names: tuple[str, ...]) -> list[s
     row = [
         "*" if cell.key in found.pareto else " ",
         *(_setting(getattr(cell, name)) for name in names),
-        _share(r["slo_attainment"]),
+        kept_text(r["slo_attainment"]),
         _rate(r["goodput_rps"]),
         f"{r['output_tokens_per_s']:,.0f}",
         *(_time(r[key]["p99"]) for key in ("ttft_s", "tpot_s", "e2e_s")),
@@ -101,7 +102,7 @@ def _advice(found: Answer) -> list[str]:
     cell, result = found.chosen
     settings = f"on {on_what(cell)}, {named(found, cell)}"
     if not found.kept:
-        worst = _share(result["slo_attainment"])
+        worst = kept_text(result["slo_attainment"])
         return [f"No cell keeps the limits for {found.attainment:.0%}; the nearest has {worst}: {settings}."]
     head = "Cheapest that keeps the limits:" if found.limited else f"Cheapest ({NO_LIMIT}):"
     command = serve_command(cell, result)
@@ -175,12 +176,6 @@ def _setting(value: Any) -> str:
     if value is None:
         return "default"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _share(value: float | None) -> str:
-    if value is None:
-        return "n/a"
-    return "100%" if value == 1 else f"{value:.1%}"
 
 
 def _rate(value: float | None) -> str:

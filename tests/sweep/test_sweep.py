@@ -222,7 +222,7 @@ def test_the_page_shows_the_error_of_a_whole_request_as_unknown_and_dollars_firs
     (row,) = re.findall(r"<tr class=best>.*?</tr>", page(answer([made(cell(1))])))
     figures = re.findall(r"<td class=figure>(.*?)</td>", row)
     assert figures == [
-        *("1.00", "100.0%", "2.00", "100", "5.0 s <small>±n/a</small>", "5.0 s <small>±7 %</small>"),
+        *("1.00", "100%", "2.00", "100", "5.0 s <small>±n/a</small>", "5.0 s <small>±7 %</small>"),
         *("5.0 s <small>±n/a</small>", "1.0 % <small>$3 a month</small>"),
     ]
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from kvtui.units import tenths
+
 NA = "n/a"
 _MINUTES_FROM = 999.5  # seconds
 _MEMORY = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -13,10 +15,10 @@ _MEMORY = ("B", "KiB", "MiB", "GiB", "TiB")
 
 def clock(seconds: float) -> str:
     """`01:14.0`; from one hour on `1:01:14`. Seven cells up to ten hours."""
-    tenths = int(seconds * 10 + 1e-6)
-    if tenths < 36_000:
-        return f"{tenths // 600:02d}:{tenths // 10 % 60:02d}.{tenths % 10}"
-    whole = tenths // 10
+    shown = tenths(seconds)
+    if shown < 36_000:
+        return f"{shown // 600:02d}:{shown // 10 % 60:02d}.{shown % 10}"
+    whole = shown // 10
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from kvtui.answers.kept import kept_text
 from kvtui.comparison.heading import Heading
 from kvtui.frames.frame import Frame, LaneInfo
 from kvtui.frames.inspection import Inspected
@@ -149,7 +150,7 @@ def slo_kept(scene: Scene, lane: int, *, whole: bool = False) -> str:
     ended = (counters.finished or 0) + (counters.rejected or 0) + counters.late
     if counters.good is None or not ended:
         return formats.NA
-    return f"{100 * counters.good // ended}%" if whole else formats.share(1000 * counters.good // ended / 10)
+    return f"{100 * counters.good // ended}%" if whole else kept_text(counters.good / ended)
 
 
 def dollars(scene: Scene, lane: int) -> str:
