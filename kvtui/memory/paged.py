@@ -62,7 +62,7 @@ class PagedMemoryManager(Pooled, ByName):
 
     def need(self, request: Request) -> int:
         """Blocks the request holds at most over its life: its last token is never stored."""
-        return self.blocks_for(request.prompt + max(request.output - 1, 0))
+        return -(-(request.prompt + max(request.output - 1, 0)) // self.block_size)
 
     def lookup(self, request: Request) -> Hits:
         """The longest cached prefix; at least one known token stays to be computed. No effect."""

@@ -41,7 +41,9 @@ class PhaseWheel:
         slot = self._slots[at]
         out_of_order = order < self._latest and bool(slot) and next(reversed(slot)) > order
         slot[order] = request
-        self._count(at, 1)
+        self.count += 1
+        self.sizes[at] += 1
+        self.sizes[at + self.period] += 1
         if order > self._latest:
             self._latest = order
         elif out_of_order:
@@ -53,12 +55,9 @@ class PhaseWheel:
         """Take the request out; `order` and `offset` must be those it entered with."""
         at = -request.offset % self.period
         del self._slots[at][request.order]
-        self._count(at, -1)
-
-    def _count(self, at: int, more: int) -> None:
-        self.count += more
-        self.sizes[at] += more
-        self.sizes[at + self.period] += more
+        self.count -= 1
+        self.sizes[at] -= 1
+        self.sizes[at + self.period] -= 1
 
     def has(self, request: Request) -> bool:
         """Whether the request stands in the wheel under its present order and offset."""

@@ -139,7 +139,7 @@ class AheadRounds(Rounds):
         self._last = []
         return True
 
-    def _end_due(self) -> None:
+    def _end_due(self, also: Sequence[Request] = ()) -> None:
         """Nobody ends with a leap: last tokens come in while the next step runs."""
 
     def _buy(self, sizes: list[int], so_far: list[int], first: int, rise: int) -> tuple[int, int]:

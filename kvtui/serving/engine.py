@@ -299,7 +299,9 @@ class Engine:
         """Take in what is due; jump over idle time. False when nothing is left or the time is up."""
         self._changed = True
         while self.now_ps < self._until and not self.stuck:
-            self._take_in_until(self.now_ps)
+            if self._aborts:
+                self._abort_until(self.now_ps)
+            self._arrive_before(self.now_ps + 1)
             due = self._due()
             self._deadline = min(self._until, self._aborts[-1][0]) if self._aborts else self._until
             self._event = min(self._deadline, due)
@@ -315,7 +317,7 @@ class Engine:
             self._meter.skip(self.now_ps)
         return False
 
-    def _take_in_until(self, now: int) -> None:
+    def _abort_until(self, now: int) -> None:
         while self._aborts and self._aborts[-1][0] <= now:
             time, number = self._aborts[-1]
             self._arrive_before(time)
@@ -327,7 +329,6 @@ class Engine:
                 self._ended(number, time)
                 if self.observer is not None:
                     self.observer.aborted(self, request)
-        self._arrive_before(now + 1)
 
     def _arrive_before(self, time: int) -> None:
         while self._next is not None and self._next.time < time:

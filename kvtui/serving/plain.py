@@ -55,10 +55,8 @@ class PlainRounds(Rounds):
             engine._count_idle()
             self._over = engine.done
         ending = self._fill(parts)
-        if ending:
-            self._end_all(ending + scheduler._finishes.take(scheduler.step - 1))
-        elif self._heap and self._heap[0][0] < scheduler.step:
-            self._end_due()
+        if ending or (self._heap and self._heap[0][0] < scheduler.step):
+            self._end_due(ending)
         return True
 
     def _go_on(self, left: int) -> list[Part] | None:
@@ -152,10 +150,13 @@ class PlainRounds(Rounds):
     def _seat(self, request: Request, hit: int) -> None:
         """Into the batch, in mid-prompt."""
         scheduler = self._scheduler
-        if request.phase is Phase.PREEMPTED:
-            scheduler.preempted_waiting -= 1
-        if not scheduler._recounts:
-            scheduler._count(request, hit)
+        if request.preemptions or hit or scheduler._recounts:
+            scheduler.preempted_waiting -= request.phase is Phase.PREEMPTED
+            if not scheduler._recounts:
+                scheduler._count(request, hit)
+        elif self._counted and not request.skip_lookup:
+            scheduler.prefix.requests += 1
+            scheduler.prefix.queries += request.prompt
         request.phase = Phase.RUNNING
         request.chunking = True
         request.order = order = scheduler._orders

@@ -111,10 +111,9 @@ class Queues:
 
     def add(self, request: Request) -> None:
         """A new request, at the end of the queue (or at its place by priority)."""
-        changes = bool(self.waiting) and self.open
-        self.waiting.add(request)
-        if changes:
+        if self.waiting and self.open:
             self.blocked = False
+        self.waiting.add(request)
 
     def abort(self, request: Request) -> None:
         """The client went away."""

@@ -8,7 +8,8 @@ ends.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from heapq import heappush
 from itertools import accumulate, chain, compress
 from operator import attrgetter
@@ -146,24 +147,20 @@ class Rounds:
     def _buy(self, sizes: list[int], so_far: list[int], first: int, rise: int) -> tuple[int, int]:
         """Deal out blocks, step by step: `sizes`, and their sums `so_far`. Gives blocks x ps before they are
         taken, of all and of those without content."""
-        pool, steps, total = self._pool, len(sizes), so_far[-1]
+        pool, total = self._pool, so_far[-1]
         if not pool.lifo:
             return self._buy_mixed(sizes, first, rise)
         evictions = pool.evictions
-        takers = compress(self._row(self._views, self._scheduler.step, steps), sizes)
+        takers = compress(self._row(self._views, self._scheduler.step, len(sizes)), sizes)
         for request, block in zip(chain.from_iterable(takers), pool.take(total)):  # noqa: B905
             request.table.append(block)
-        # What is taken in step i was free for i * first + i * (i - 1) / 2 * rise ps. Sums of sums are had for
-        # half of what sums of products cost.
-        late = sum(so_far)
-        area = first * (steps * total - late)
-        if rise:
-            pairs = steps * (steps - 1) // 2
-            area += rise * (total * pairs - steps * late + sum(accumulate(so_far)))
-        evictions = pool.evictions - evictions
-        if evictions == total:
-            return area, 0
-        return area, _leading(sizes, total - evictions, first, rise) if evictions else area
+        taken = _before(so_far, first, rise)
+        empty = total - (pool.evictions - evictions)  # they go first
+        if empty == total:
+            return taken, taken
+        if not empty:
+            return taken, 0
+        return taken, _before([*so_far[: bisect_left(so_far, empty)], empty], first, rise)
 
     def _buy_mixed(self, sizes: list[int], first: int, rise: int) -> tuple[int, int]:
         """The same where blocks with content and without stand mixed in the queue."""
@@ -212,12 +209,9 @@ class Rounds:
         where it is not as plain as that."""
         raise NotImplementedError
 
-    def _end_due(self) -> None:
-        """End those whose last token has appeared."""
-        self._end_all(self._scheduler._finishes.take(self._scheduler.step - 1))
-
-    def _end_all(self, ending: list[Request]) -> None:
-        """End them in batch order."""
+    def _end_due(self, also: Sequence[Request] = ()) -> None:
+        """End those whose last token has appeared, and `also` others; in batch order."""
+        ending = [*also, *self._scheduler._finishes.take(self._scheduler.step - 1)]
         if len(ending) > 1:
             ending.sort(key=attrgetter("order"))
         for request in ending:
@@ -254,14 +248,15 @@ class Rounds:
         heappush(scheduler._finishes._heap, (request.finish, request.order, request))
 
 
-def _leading(sizes: list[int], blocks: int, first: int, rise: int) -> int:
-    """Blocks x time of the first `blocks` that are taken."""
-    area = i = 0
-    while blocks > 0:
-        taken = min(sizes[i], blocks)
-        area += taken * (i * first + rise * (i * (i - 1) // 2))
-        blocks -= taken
-        i += 1
+def _before(so_far: list[int], first: int, rise: int) -> int:
+    """Blocks x ps before they are taken, of which `so_far` are up to each step. One of step i is free for
+    i * first + i * (i - 1) / 2 * rise: sums of sums give that for half of what sums of products cost.
+    """
+    steps, total, late = len(so_far), so_far[-1], sum(so_far)
+    area = first * (steps * total - late)
+    if rise:
+        pairs = steps * (steps - 1) // 2
+        area += rise * (total * pairs - steps * late + sum(accumulate(so_far)))
     return area
 
 
