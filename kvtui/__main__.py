@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from contextlib import suppress
 
 from kvtui import __version__
 
@@ -15,13 +14,19 @@ def main() -> None:
     """Run the command line; exits with its code."""
     if sys.argv[1:] == ["--version"]:
         # Asked often and by scripts: answered before anything is loaded.
-        with suppress(OSError):  # of which the command line says what it is
+        try:
             print(f"kvtui {__version__}", flush=True)
             return
+        except OSError:  # of which the command line says what it is
+            pass
     gc.set_threshold(*SELDOM)  # loading leaves no garbage: looking for it would take a fifth of the start
-    from kvtui.cli import main as command_line
+    try:
+        from kvtui.cli import main as command_line
 
-    sys.exit(command_line())
+        sys.exit(command_line())
+    except KeyboardInterrupt:  # before it could answer itself
+        print("kvtui: interrupted", file=sys.stderr)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

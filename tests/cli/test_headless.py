@@ -284,6 +284,21 @@ def test_a_name_out_of_a_file_cannot_reach_the_terminal_raw(tmp_path: Path) -> N
     assert "\x1b" not in shown
 
 
+def test_ctrl_c_while_it_loads_is_said(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import signal, sys\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'kvtui.cli':\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = kvtui("chat", "--headless", PYTHONPATH=path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "kvtui: interrupted\n")
+
+
 def test_ctrl_c_prints_how_far_it_came(tmp_path: Path) -> None:
     file = tmp_path / "long.csv"
     rows = "".join(f"{i},{1000 + i % 700},{400 + i % 300}\n" for i in range(60_000))
