@@ -59,12 +59,8 @@ class Judge:
         """The test that fails with it, or None."""
         self._asked += 1
         asked = [test for test in self._tests if test.meets(mutant)]
-        takes_s = Counter[str]()
-        for test in asked:
-            takes_s[test.file] += test.took_s
-        asked.sort(
-            key=lambda test: (-self._last.get((mutant.module, test.file), 0), takes_s[test.file], test.took_s)
-        )
+        last = {test.file: self._last.get((mutant.module, test.file), 0) for test in asked}
+        asked.sort(key=lambda test: (-last[test.file], test.took_s))
         test = self._court.noticed_by(mutant, asked)
         if test:
             self._last[mutant.module, test.partition("::")[0]] = self._asked

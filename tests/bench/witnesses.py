@@ -23,11 +23,10 @@ from hypothesis import Phase, settings
 
 from tests.bench.faults import MET, Mutant, marked
 
+WITHOUT = ("cacheprovider", "xdist", "randomly", "terminal")  # plugins
 OPTIONS = (
-    "-x",
-    "-q",
-    "--hypothesis-seed=0",
-    *("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"),
+    *("-o", "addopts=--import-mode=importlib", "-x", "--hypothesis-seed=0"),
+    *(word for name in WITHOUT for word in ("-p", f"no:{name}")),
 )
 PATIENCE = 5  # times the processor time that a test usually takes, and 10 s
 
