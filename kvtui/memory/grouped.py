@@ -258,9 +258,10 @@ class GroupedMemoryManager(Pooled):
         """The block in which the prompt ends has a key of its own until it is full: it stays cached."""
         size, unit = self.groups[group].size, self._unit
         end = (request.prompt if self.groups[group].further else request.prompt - 1) // unit * unit
-        table, at = request.tables[group], end // size
-        if 0 < end <= tokens and end % size and at < len(table) and self.pool.key_of(table[at]) is None:
-            self.pool.rename(table[at], self._key(request, group, end) + len(self.groups))
+        if end <= tokens and end % size:
+            block = request.tables[group][end // size]
+            if self.pool.key_of(block) is None:
+                self.pool.rename(block, self._key(request, group, end) + len(self.groups))
 
     def _on_the_way(self, request: Request, start: int, end: int) -> tuple[int, int] | None:
         """The state that the request saves in this step besides its last one."""

@@ -38,6 +38,16 @@ def test_random_worlds(kind: str, asynchronous: bool, release: str) -> None:
 
 
 @needs_shared
+@pytest.mark.parametrize("release", DRAFTING)
+def test_prompts_that_end_within_a_block_of_several_hashes(release: str) -> None:
+    """Chosen worlds: layers of two widths and a drafter, in which the ends of prompts are cached too."""
+    for seed in (38, 162, 268, 411, 505, 642, 758, 902, 1031, 1133):
+        world = within_reach(more_world(seed, "both"), release)
+        world[0]["max_steps"] = 100
+        assert difference(simulated(world, release), decide(*world, vllm=release)) is None, f"seed {seed}"
+
+
+@needs_shared
 def test_asynchronous_worlds_without_drafts() -> None:
     """One block table and no drafts: the manager of the fast lanes under the explicit scheduler."""
     for release in DRAFTING:
