@@ -20,7 +20,7 @@ from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.poolestimate import pool_report
 from kvtui.frames.counters import CounterReader
-from kvtui.frames.frame import Counters, LaneInfo, Percentiles
+from kvtui.frames.counts import Counters, LaneInfo, Percentiles
 from kvtui.frames.slo import NO_LIMITS
 from kvtui.hardware import money
 from kvtui.memory.grouped import GroupedMemoryManager

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from kvtui.cli.device import on_device
@@ -13,13 +13,11 @@ from kvtui.cli.traceoptions import loading
 from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_LANES, DEFAULT_MODEL, Experiment
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.comparison.layers import with_room
-from kvtui.comparison.logged import with_logged_pool
 from kvtui.errors import ConfigError
 from kvtui.hardware.kvtypes import kv_type
 from kvtui.hardware.names import gpu_named, model_named
 from kvtui.serving.rules import NEWEST
 from kvtui.traces import load
-from kvtui.traces.synthetic import bundled, generate, path_of, recipe
 from kvtui.traces.workload import Workload
 
 MAX_LANES = 4
@@ -79,6 +77,8 @@ def with_given_pool(experiment: Experiment, options: dict[str, Any], block_size:
     if log is not None and blocks is not None:
         raise ConfigError("--blocks and --from-log both say how large the pool is", hint="give one of them")
     if log is not None:
+        from kvtui.comparison.logged import with_logged_pool
+
         return with_logged_pool(experiment, log)
     if blocks is None:
         return experiment
@@ -128,13 +128,17 @@ def workload_of(options: dict[str, Any]) -> Workload:
     """The trace: a bundled name where no such file exists, else a file, a directory or standard input."""
     source, seed = options["trace"], options["seed"]
     wanted = loading(options)
-    if source not in bundled() or Path(source).exists():
+    if not _is_bundled(source):
         if seed is not None and not any(wanted[name] for name in DRAWN):
+            from kvtui.traces.synthetic import bundled
+
             raise ConfigError(
                 "--seed draws nothing here: a trace is what it is",
                 hint=f"it goes with --sample or --burstiness, or with {', '.join(bundled())}",
             )
         return load(source, **wanted, seed=seed or 0, progress=Progress("reading").bytes)
+    from kvtui.traces.synthetic import generate, path_of, recipe
+
     if seed is None:
         return load(str(path_of(source)), **wanted)
     limit = wanted.pop("limit")
@@ -142,6 +146,15 @@ def workload_of(options: dict[str, Any]) -> Workload:
         raise ConfigError("a workload made from a --seed is taken as it is", hint="only --limit goes with it")
     workload = generate(recipe(source), seed=seed)
     return workload if limit is None else workload.head(limit)
+
+
+def _is_bundled(source: str) -> bool:
+    """Whether it is the name of a bundled workload and of no file."""
+    if os.path.exists(source):
+        return False
+    from kvtui.traces.synthetic import bundled
+
+    return source in bundled()
 
 
 def with_sequences(workload: Workload, *, samples: int | None, beams: int | None) -> Workload:
@@ -159,7 +172,9 @@ def with_sequences(workload: Workload, *, samples: int | None, beams: int | None
 
 def source_of(source: str) -> Workload:
     """A whole trace by its bundled name or its path."""
-    if source in bundled() and not Path(source).exists():
+    if _is_bundled(source):
+        from kvtui.traces.synthetic import path_of
+
         return load(str(path_of(source)))
     return load(source, progress=Progress("reading").bytes)
 
@@ -173,4 +188,8 @@ def printable(name: str) -> str:
 def _seed(options: dict[str, Any]) -> int | None:
     if options["seed"] is not None:
         return int(options["seed"])
-    return recipe(options["trace"]).seed if options["trace"] in bundled() else None
+    if not _is_bundled(options["trace"]):
+        return None
+    from kvtui.traces.synthetic import recipe
+
+    return recipe(options["trace"]).seed

@@ -15,7 +15,6 @@ from kvtui.cli.exportoptions import distinct, export_options
 from kvtui.cli.hardware import GPU, MODEL
 from kvtui.cli.late import load_late
 from kvtui.cli.lookoptions import look_options, looking
-from kvtui.cli.printing import say
 from kvtui.cli.slooptions import slo_options
 from kvtui.cli.traceoptions import trace_options
 from kvtui.cli.types import Positive
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from kvtui.recording.filming import Filming
 
 DEFAULT_SPEED = 4.0  # virtual seconds a second on screen
+ARTICLE = "article"  # the bundled workload of an experiment that is told with it
 NO_TERMINAL = "no full screen here ({}): the summary instead"
 
 
@@ -164,9 +164,7 @@ def run(**options: Any) -> int:
     distinct([path for path in (options["record"], *exports) if path is not None], Path(options["trace"]))
     if options["headless"]:
         load_late("numpy")  # small traces are replayed sooner than it is loaded
-    from kvtui.cli import plain
     from kvtui.cli.build import experiment_of
-    from kvtui.tui.view.words import language_of
 
     if exports:
         from kvtui.exports import ready
@@ -174,15 +172,23 @@ def run(**options: Any) -> int:
         for path in exports:
             ready(path, force=force)
     experiment = experiment_of(options)
-    language, speed = options["language"] or language_of(), options["speed"]
-    if options["plain"]:
-        return plain.plain(experiment, every_s=options["every"], speed=speed, language=language)
-    if options["once"]:
-        return plain.once(experiment, as_json=options["as_json"], language=language)
+    speed = options["speed"]
+    if options["plain"] or options["once"]:
+        return _in_lines(experiment, options)
     filming = _filming(experiment, options["record"], force=force)
     if options["headless"]:
         return headless(experiment, filming, as_json=options["as_json"], exports=exports)
     return show_or_print(experiment, filming, speed=speed or DEFAULT_SPEED, **looking(options))
+
+
+def _in_lines(experiment: Experiment, options: dict[str, Any]) -> int:
+    from kvtui.cli import plain
+    from kvtui.tui.view.words import language_of
+
+    language = options["language"] or language_of()
+    if options["once"]:
+        return plain.once(experiment, as_json=options["as_json"], language=language)
+    return plain.plain(experiment, every_s=options["every"], speed=options["speed"], language=language)
 
 
 def show_or_print(experiment: Experiment, filming: Filming | None = None, **look: Any) -> int:
@@ -228,9 +234,7 @@ def headless(
     experiment: Experiment, filming: Filming | None, *, as_json: bool, exports: Sequence[Path] = ()
 ) -> int:
     """Run all lanes and print what came out; gives the exit code."""
-    from kvtui.answers import article
     from kvtui.answers.report import summary
-    from kvtui.answers.table import table
     from kvtui.cli.device import finish, outcome
     from kvtui.cli.progress import Progress
 
@@ -246,7 +250,9 @@ def headless(
         interrupted = True
         print("kvtui: interrupted; this is how far it came", file=sys.stderr)
     report = summary(experiment, lanes)
-    if experiment.workload.name == article.NAME:
+    if experiment.workload.name == ARTICLE:
+        from kvtui.answers import article
+
         report["article"] = article.report()
     if filming is not None:
         filming.finish(report)
@@ -258,10 +264,20 @@ def headless(
 
         for path in exports:
             export(exhibit_of_run(experiment, lanes, report), path, force=True)
-    print(json.dumps(report, indent=2)) if as_json else say(table(report))
+    _print(report, as_json=as_json)
     finish(experiment)
     ended = 2 if filming is not None and filming.problem else outcome(lanes)
     return 130 if interrupted else ended
+
+
+def _print(report: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(report, indent=2))
+        return
+    from kvtui.answers.table import table
+    from kvtui.cli.printing import say
+
+    say(table(report))
 
 
 def _run(lanes: Sequence[Lane], progress: Any, filming: Filming | None) -> None:

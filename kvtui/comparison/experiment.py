@@ -10,7 +10,7 @@ from kvtui.comparison.lanes import LaneSpec, named
 from kvtui.comparison.layers import assumed_of_states, layers_of, longest, slot_bytes, state_bytes, with_room
 from kvtui.comparison.systems import Manager, Site, build
 from kvtui.errors import ConfigError
-from kvtui.frames.frame import LaneInfo
+from kvtui.frames.counts import LaneInfo
 from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.hardware.kvtypes import token_bytes

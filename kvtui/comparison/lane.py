@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.comparison.systems import Manager
-from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Frame
 from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.serving.engine import UNLIMITED, Engine
 from kvtui.serving.measured import StepTimes

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from kvtui.comparison.heading import Heading
 from kvtui.frames.chronicle import Chronicle
-from kvtui.frames.frame import EventKind, Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import EventKind, Frame
 from kvtui.frames.inspection import as_of
 
 

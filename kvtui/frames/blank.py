@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtui.frames.frame import Cells, Counters, Frame, LaneInfo, Percentiles, Split
+from kvtui.frames.counts import Counters, LaneInfo, Percentiles, Split
+from kvtui.frames.frame import Cells, Frame
 
 _NOTHING: Final = Percentiles(None, None, None, None, 0)
 _UNKNOWN: Any = (None,) * len(Split._fields)

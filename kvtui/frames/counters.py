@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from kvtui.frames.frame import Counters, Percentiles, Split
+from kvtui.frames.counts import Counters, Percentiles, Split
 from kvtui.frames.slo import NO_LIMITS, GoodCount, Slo
 from kvtui.frames.stats import percentiles, split
 from kvtui.memory.forks import ForkingMemoryManager

@@ -10,7 +10,8 @@ from itertools import groupby
 import numpy as np
 
 from kvtui.frames.chronicle import EVER, Chronicle, Tenure
-from kvtui.frames.frame import Cell, Event, EventKind, Frame, LaneInfo, WaitingRow
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Cell, Event, EventKind, Frame, WaitingRow
 
 VIEWS = ("blocks", "life")
 

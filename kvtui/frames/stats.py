@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Sequence
 from math import fsum
 
-from kvtui.frames.frame import Percentiles, Split
+from kvtui.frames.counts import Percentiles, Split
 from kvtui.percentile import percentile
 from kvtui.units import PS_PER_S
 

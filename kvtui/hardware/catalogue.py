@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -224,6 +223,8 @@ def gpus() -> tuple[GpuSpec, ...]:
 
 def nearest(id: str, known: Iterable[str]) -> str:
     """A hint for a name that does not exist: the nearest ones, or all if none is near."""
+    from difflib import get_close_matches
+
     known = list(known)
     close = [name for name in known if id and name.startswith(id.lower())][:3]
     close = close or get_close_matches(id.lower(), known, n=3, cutoff=0.5)

@@ -7,7 +7,6 @@ head beside the data, or packed latents of multi-head latent attention.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import KvGroup, ModelSpec, nearest
@@ -19,22 +18,22 @@ _SCALES = 8  # bytes a token and head: fp32 for K and for V
 class KvType:
     """Bytes a number; of the scales a token and head; of a token's latent in a layer, where that is fixed."""
 
-    element: Fraction
+    element: float
     scales: int = 0
     latent: int | None = None
     mla_only: bool = False
 
 
 KV_TYPES = {
-    "auto": KvType(Fraction(2)),
-    "bf16": KvType(Fraction(2)),
-    "fp16": KvType(Fraction(2)),
-    "fp8": KvType(Fraction(1)),
-    "fp8_per_token_head": KvType(Fraction(1), _SCALES),
-    "int8_per_token_head": KvType(Fraction(1), _SCALES),
-    "int4_per_token_head": KvType(Fraction(1, 2), _SCALES),
-    "fp8_ds_mla": KvType(Fraction(1), latent=656, mla_only=True),
-    "nvfp4_ds_mla": KvType(Fraction(1, 2), latent=352, mla_only=True),
+    "auto": KvType(2),
+    "bf16": KvType(2),
+    "fp16": KvType(2),
+    "fp8": KvType(1),
+    "fp8_per_token_head": KvType(1, _SCALES),
+    "int8_per_token_head": KvType(1, _SCALES),
+    "int4_per_token_head": KvType(0.5, _SCALES),
+    "fp8_ds_mla": KvType(1, latent=656, mla_only=True),
+    "nvfp4_ds_mla": KvType(0.5, latent=352, mla_only=True),
 }
 _SAME = {"fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16", "float16": "fp16", "half": "fp16"}
 
@@ -73,4 +72,4 @@ def _group_bytes(group: KvGroup, kind: KvType, tp: int) -> int:
 def element_bytes(model: ModelSpec, name: str = "auto", *, tp: int = 1) -> float:
     """Bytes a number that is read, its share of the scales included."""
     elements = sum(group.kv_elements(tp) for group in model.kv_groups)
-    return token_bytes(model, name, tp=tp) / elements if elements else float(KV_TYPES[kv_type(name)].element)
+    return token_bytes(model, name, tp=tp) / elements if elements else KV_TYPES[kv_type(name)].element

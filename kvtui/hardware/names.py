@@ -9,7 +9,6 @@ from pathlib import Path
 from kvtui.errors import ConfigError
 from kvtui.hardware import catalogue
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
-from kvtui.hardware.hfconfig import files_of, model_of
 
 # What a name says beyond the shape: training, packaging, number format.
 _DECORATION = re.compile(
@@ -25,6 +24,8 @@ def model_named(name: str) -> ModelSpec:
     Raises ConfigError for one that the catalogue does not have, or a file that cannot be understood.
     """
     if model_files(name):
+        from kvtui.hardware.hfconfig import model_of
+
         return model_of(name)
     found = _models().get(_plain(name))
     if found:
@@ -61,7 +62,11 @@ def served_as(name: str) -> str:
 def model_files(name: str) -> tuple[Path, ...]:
     """The files that tell the model `name`, whether they are there or not; none for one of the catalogue."""
     told = name.endswith(".json") or (Path(name) / "config.json").is_file()
-    return files_of(name) if told else ()
+    if not told:
+        return ()
+    from kvtui.hardware.hfconfig import files_of
+
+    return files_of(name)
 
 
 def gpu_named(name: str) -> GpuSpec:

@@ -11,7 +11,7 @@ from typing import Any
 from kvtui import __version__
 from kvtui.comparison.heading import Heading
 from kvtui.errors import RecordingError
-from kvtui.frames.frame import LaneInfo
+from kvtui.frames.counts import LaneInfo
 from kvtui.live.drawing import Drawing, Grid
 from kvtui.live.frames import Look
 from kvtui.live.session import Seen

@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Final
 
-from kvtui.frames.frame import Counters, Frame, LaneInfo, Percentiles, RunningRow, Split
+from kvtui.frames.counts import Counters, LaneInfo, Percentiles, Split
+from kvtui.frames.frame import Frame, RunningRow
 from kvtui.live.drawing import Content, Drawing, cells_of, grid_of
 from kvtui.live.numbers import Number
 from kvtui.live.reading import UNSEEN, Reading, Slot

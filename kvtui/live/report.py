@@ -7,7 +7,7 @@ from typing import Any
 
 from kvtui import __version__
 from kvtui.answers.report import DIGITS, NO_DEVICE, SCHEMA
-from kvtui.frames.frame import Percentiles
+from kvtui.frames.counts import Percentiles
 from kvtui.live.numbers import UNKNOWN, Number
 from kvtui.live.reading import UNSEEN
 from kvtui.live.watch import Snapshot

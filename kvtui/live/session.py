@@ -7,7 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Frame
 from kvtui.live.drawing import Content
 from kvtui.live.frames import Film, Look, info_of
 from kvtui.live.poll import Poller, now_s

@@ -10,7 +10,7 @@ from collections import deque
 from enum import Enum
 from typing import Final
 
-from kvtui.frames.frame import Percentiles
+from kvtui.frames.counts import Percentiles
 from kvtui.live.reading import Buckets, Series
 
 WINDOW_S: Final = 2.0  # over which a rate is taken, once that much is known

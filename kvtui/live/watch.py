@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kvtui.frames.frame import Percentiles
+from kvtui.frames.counts import Percentiles
 from kvtui.live.numbers import UNKNOWN, Number, Origin, derived
 from kvtui.live.reading import COUNTERS, UNSEEN, Reading
 from kvtui.live.tally import Process, Tally, percentiles_of

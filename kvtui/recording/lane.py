@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kvtui.frames.chronicle import Chronicle
-from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Frame
 from kvtui.recording.reader import Track
 
 

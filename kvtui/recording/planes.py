@@ -12,17 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtui.frames.chronicle import KINDS
-from kvtui.frames.frame import (
-    Cells,
-    Counters,
-    Event,
-    EventKind,
-    Frame,
-    Percentiles,
-    RunningRow,
-    Split,
-    WaitingRow,
-)
+from kvtui.frames.counts import Counters, Percentiles, Split
+from kvtui.frames.frame import Cells, Event, EventKind, Frame, RunningRow, WaitingRow
 from kvtui.recording.packing import Plane, Planes, Shape
 from kvtui.units import picoseconds, seconds
 

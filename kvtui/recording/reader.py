@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from kvtui.comparison.heading import Heading
 from kvtui.errors import RecordingError
 from kvtui.frames.chronicle import Chronicle
-from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Frame
 from kvtui.recording.happenings import Told
 from kvtui.recording.names import described, kinds_of
 from kvtui.recording.packing import Planes, decode

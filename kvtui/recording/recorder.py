@@ -12,7 +12,8 @@ from typing import Any, Final, Protocol
 
 from kvtui.errors import FileIsThere, RecordingError
 from kvtui.frames.chronicle import Chronicle
-from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Frame
 from kvtui.recording import pieces
 from kvtui.recording.happenings import Gains
 from kvtui.recording.names import kind_names

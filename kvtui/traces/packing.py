@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
 import io
 import json
-import lzma
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, cast
 
@@ -45,6 +41,9 @@ def is_packed(start: bytes) -> bool:
 
 
 def _reading(plain: BinaryIO, name: str, label: str) -> Read:
+    import lzma
+    import zlib
+
     errors: tuple[type[Exception], ...] = (OSError, ValueError, zlib.error, lzma.LZMAError, *_zstd_errors())
 
     def read(size: int) -> bytes:
@@ -62,14 +61,20 @@ def _reading(plain: BinaryIO, name: str, label: str) -> Read:
 
 
 def _gzip(stream: BinaryIO, label: str) -> BinaryIO:
+    import gzip
+
     return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
 
 
 def _bz2(stream: BinaryIO, label: str) -> BinaryIO:
+    import bz2
+
     return cast(BinaryIO, bz2.BZ2File(stream))
 
 
 def _xz(stream: BinaryIO, label: str) -> BinaryIO:
+    import lzma
+
     return cast(BinaryIO, lzma.LZMAFile(stream))
 
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from kvtui.comparison.experiment import Experiment
 from kvtui.errors import RecordingError
-from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Frame
 from kvtui.live.watch import Snapshot
 from kvtui.recording import Past, RecordedLane, Recording, Track
 from kvtui.tui.show import Cast, Simulation

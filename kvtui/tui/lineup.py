@@ -14,7 +14,8 @@ from kvtui.comparison.lanes import LaneSpec, named
 from kvtui.comparison.player import History, Player
 from kvtui.errors import ConfigError, KvtuiError
 from kvtui.frames.blank import blank
-from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Frame
 from kvtui.memory.contiguous import RESERVE
 from kvtui.tui.selection import Selection
 from kvtui.tui.show import Films, Show, Simulation, filming_of

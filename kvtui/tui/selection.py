@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kvtui.frames.chronicle import Chronicle
-from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Frame
 from kvtui.frames.inspection import VIEWS, Inspected, block_life, inspect
 from kvtui.tui.view.listing import Listing
 

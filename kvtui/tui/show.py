@@ -10,7 +10,7 @@ from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.heading import Heading, heading_of
 from kvtui.comparison.lane import Lane as ExperimentLane
 from kvtui.comparison.player import History, Lane
-from kvtui.frames.frame import LaneInfo
+from kvtui.frames.counts import LaneInfo
 
 if TYPE_CHECKING:  # what the first frame of a simulation does not need is loaded when it is
     from kvtui.live.filming import LiveFilming

@@ -12,7 +12,7 @@ from kvtui.comparison.lanes import LaneSpec, named
 from kvtui.comparison.player import ROWS, Clock, History, Player
 from kvtui.errors import KvtuiError
 from kvtui.frames.chronicle import Chronicle
-from kvtui.frames.frame import LaneInfo
+from kvtui.frames.counts import LaneInfo
 from kvtui.serving.measured import DeviceState
 from kvtui.tui.lineup import Lineup, kept_name, manager_after
 from kvtui.tui.selection import ROWS as ALL_ROWS

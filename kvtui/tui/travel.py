@@ -8,7 +8,8 @@ from typing import Final
 
 from kvtui.comparison.player import BREATH_S, Clock, Player
 from kvtui.frames.chronicle import Chronicle
-from kvtui.frames.frame import EventKind, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import EventKind
 from kvtui.tui.view.scene import Run, Scene
 from kvtui.tui.view.timeline import Marks
 from kvtui.units import picoseconds

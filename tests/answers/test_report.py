@@ -11,7 +11,8 @@ from kvtui.answers.table import table
 from kvtui.answers.verdict import verdict
 from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL, Experiment
 from kvtui.comparison.lanes import LaneSpec
-from kvtui.frames.frame import Frame, Percentiles
+from kvtui.frames.counts import Percentiles
+from kvtui.frames.frame import Frame
 from kvtui.hardware import catalogue
 from kvtui.traces import load
 from kvtui.traces.synthetic import path_of

@@ -16,7 +16,8 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
-from kvtui.frames.frame import Cell, Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Cell, Frame
 from kvtui.tui.app import KvtuiApp
 from kvtui.tui.cleanapp import show
 from kvtui.tui.inks import style_of

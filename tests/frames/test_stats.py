@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtui.frames.frame import Percentiles
+from kvtui.frames.counts import Percentiles
 from kvtui.frames.stats import percentiles, shares, split
 
 

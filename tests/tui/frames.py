@@ -5,19 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kvtui.comparison.heading import Heading
-from kvtui.frames.frame import (
-    Cell,
-    Cells,
-    Counters,
-    Event,
-    EventKind,
-    Frame,
-    LaneInfo,
-    Percentiles,
-    RunningRow,
-    Split,
-    WaitingRow,
-)
+from kvtui.frames.counts import Counters, LaneInfo, Percentiles, Split
+from kvtui.frames.frame import Cell, Cells, Event, EventKind, Frame, RunningRow, WaitingRow
 from kvtui.tui.view.scene import Mark, Run, Scene
 
 BLOCKS, BLOCK, REGION = 2500, 16, 128

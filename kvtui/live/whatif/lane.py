@@ -9,7 +9,8 @@ from kvtui.comparison.checkpoints import Checkpoints
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.systems import Manager
 from kvtui.frames.counters import CounterReader
-from kvtui.frames.frame import Counters, Frame
+from kvtui.frames.counts import Counters
+from kvtui.frames.frame import Frame
 from kvtui.live.numbers import UNKNOWN, Number, derived, simulated
 from kvtui.live.reading import COUNTERS, Reading
 from kvtui.live.report import SIMULATED

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtui.frames.frame import Cell, Cells, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Cell, Cells
 from kvtui.tui.view.ink import HUES
 from kvtui.tui.view.scale import Scale
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kvtui.frames.frame import Event, Frame, Split
+from kvtui.frames.counts import Split
+from kvtui.frames.frame import Event, Frame
 from kvtui.tui.view import formats
 from kvtui.tui.view.ink import T2, WARN_BOLD, Ink, lane_ink
 from kvtui.tui.view.scene import Scene, baseline, compared, drained

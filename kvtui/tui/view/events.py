@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import groupby
 
-from kvtui.frames.frame import Event, EventKind, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Event, EventKind
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut, text_width
 from kvtui.tui.view.ink import BAD, BOLD, T2, T3, WARN_BOLD, hue_ink, lane_ink

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvtui.frames.frame import Counters, Percentiles
+from kvtui.frames.counts import Counters, Percentiles
 from kvtui.timing.predict import band
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, text_width

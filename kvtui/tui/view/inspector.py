@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kvtui.frames.chronicle import Tenure
-from kvtui.frames.frame import Cell, Event, EventKind, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Cell, Event, EventKind
 from kvtui.frames.inspection import BlockLife, Inspected, Inspection, Stand, runs
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut, cut_wrap, text_width

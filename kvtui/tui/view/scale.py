@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from kvtui.frames.frame import LaneInfo
+from kvtui.frames.counts import LaneInfo
 from kvtui.tui.view import formats
 
 _FINE: Final = 32  # parts of a slot in which cells are measured at most, where slots take unlike bytes

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from kvtui.answers.kept import kept_text
 from kvtui.comparison.heading import Heading
-from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Frame
 from kvtui.frames.inspection import Inspected
 from kvtui.hardware.money import Rate, usd_per_million_tokens
 from kvtui.serving.measured import DeviceState

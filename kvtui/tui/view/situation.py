@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kvtui.frames.frame import Event, EventKind, Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Event, EventKind, Frame
 from kvtui.tui.view.scene import Run, Scene, compared
 
 HOLD_S: Final = 2.0  # wall seconds for which a situation is told at least

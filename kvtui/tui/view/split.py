@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kvtui.frames.frame import Frame, LaneInfo
+from kvtui.frames.counts import LaneInfo
+from kvtui.frames.frame import Frame
 from kvtui.tui.view.canvas import Canvas, text_width
 from kvtui.tui.view.cells import Kind, code
 from kvtui.tui.view.formats import bar, shares

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import ceil
 from typing import NamedTuple
 
-from kvtui.frames.frame import Counters, Frame
+from kvtui.frames.counts import Counters
+from kvtui.frames.frame import Frame
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut, text_width, wrap
 from kvtui.tui.view.digits import SMALL, WIDE, Face, digits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kvtui.frames.frame import LaneInfo
+from kvtui.frames.counts import LaneInfo
 
 CHANGING: Final = ("manager", "block_size", "settings", "add_lane", "remove_lane", "branch", "make_baseline")
 GOING_ON: Final = ("next_event", "previous_event", "slower", "faster", "restart")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvtui.frames.frame import LaneInfo
+from kvtui.frames.counts import LaneInfo
 from kvtui.tui.view.cells import Codes, Kind, code
 from kvtui.tui.view.scale import Scale, slot_bytes
 

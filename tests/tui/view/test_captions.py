@@ -7,7 +7,8 @@ from itertools import product
 
 import pytest
 
-from kvtui.frames.frame import Event, EventKind, Frame, Split
+from kvtui.frames.counts import Split
+from kvtui.frames.frame import Event, EventKind, Frame
 from kvtui.tui.view.canvas import line_width, plain
 from kvtui.tui.view.captions import Room, caption
 from kvtui.tui.view.formats import share, shares

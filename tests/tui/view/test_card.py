@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvtui.frames.frame import Percentiles
+from kvtui.frames.counts import Percentiles
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.card import AREAS, draw_card
 from kvtui.tui.view.ink import BAD, Ink

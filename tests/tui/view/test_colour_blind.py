@@ -7,7 +7,8 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from kvtui.frames.frame import Frame, LaneInfo, Split
+from kvtui.frames.counts import LaneInfo, Split
+from kvtui.frames.frame import Frame
 from kvtui.tui.view.canvas import Canvas
 from kvtui.tui.view.card import draw_card
 from kvtui.tui.view.cells import Kind, code

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvtui.frames.frame import Split
+from kvtui.frames.counts import Split
 from kvtui.tui.view.canvas import Line, cut, line_width, plain, text_width
 from kvtui.tui.view.card import draw_card
 from kvtui.tui.view.chart import chart_lines

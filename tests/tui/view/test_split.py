@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvtui.frames.frame import Split
+from kvtui.frames.counts import Split
 from kvtui.tui.view.canvas import Canvas, plain
 from kvtui.tui.view.ink import T1, WARN_BOLD
 from kvtui.tui.view.palette import PALETTES, Look
