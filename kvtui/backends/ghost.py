@@ -77,18 +77,64 @@ class Mismatch(AssertionError):
     """A request read something that is not its own context."""
 
 
-class GhostObserver:
-    """Watches an engine and raises Mismatch at the first wrong read. `truth` gives the contents that the
-    tokens of a request stand for, at least as many as it will store."""
+class Ghost:
+    """What requests of one manager store and read, step by step. `truth` gives the contents that the tokens
+    of a request stand for, at least as many as it will store."""
 
-    def __init__(self, engine: Engine, truth: Callable[[Request], Contents]) -> None:
-        manager = engine.manager
-        self._log = manager.log = OpLog()
+    def __init__(self, manager: MemoryManager, truth: Callable[[Request], Contents]) -> None:
         host = manager.host_blocks if isinstance(manager, ForkingMemoryManager) else 0
-        self._pool = GhostPool(manager.blocks, _largest(manager), host=host)
+        self.pool = GhostPool(manager.blocks, _largest(manager), host=host)
         self._truth = truth
         self.reads = 0  # slots compared
+
+    def step(self, engine: Engine, plan: Plan) -> None:
+        """A step whose ops were replayed: store what it computes, read all that it sees. Raises Mismatch."""
+        chunks = chunks_of(engine, plan)
+        for request, (start, _) in chunks.items():
+            self._check_states(engine, request, start)
+        for request, (start, n) in chunks.items():
+            for view in views(engine, request):
+                for first, end in _written(request, view, start, start + n):
+                    contents = self._truth(request)[first:end] + view.salt
+                    self.pool.write(view.rows, first, contents, size=view.size)
+        for request, (start, n) in chunks.items():
+            self._check(engine, request, start, start + n)
+
+    def _check(self, engine: Engine, request: Request, start: int, upto: int) -> None:
+        truth = self._truth(request)[:upto]  # drafts past the last token mean nothing
+        for rows, size, salt, window, state in views(engine, request):
+            if state:
+                continue
+            first = 0 if window is None else max(0, start - window + 1)
+            got = self.pool.read(rows, len(truth), start=first, size=size)
+            wrong = np.flatnonzero(got != truth[first:] + salt)
+            self.reads += len(got)
+            if len(wrong):
+                raise Mismatch(f"request {request.number} reads a wrong slot at token {first + wrong[0]}")
+
+    def _check_states(self, engine: Engine, request: Request, start: int) -> None:
+        """Whether a request finds the states that the `start` tokens before its next one have led to."""
+        for view in views(engine, request):
+            if view.state and start:
+                got = self.pool.read(view.rows, start, start=start - 1, size=view.size)
+                self.reads += 1
+                if got[0] != self._truth(request)[start - 1] + view.salt:
+                    raise Mismatch(f"request {request.number} goes on from a wrong state at token {start}")
+
+
+class GhostObserver:
+    """Watches an engine and raises Mismatch at the first wrong read; `truth` as of `Ghost`."""
+
+    def __init__(self, engine: Engine, truth: Callable[[Request], Contents]) -> None:
+        self._log = engine.manager.log = OpLog()
+        self._ghost = Ghost(engine.manager, truth)
+        self._truth = truth
         engine.observer = self
+
+    @property
+    def reads(self) -> int:
+        """Slots compared."""
+        return self._ghost.reads
 
     def arrived(self, engine: Engine, request: Request) -> None:
         pass
@@ -103,48 +149,19 @@ class GhostObserver:
         pass
 
     def scheduled(self, engine: Engine, plan: Plan) -> None:
-        self._pool.replay(self._log.drain())
-        chunks = chunks_of(engine, plan)
-        for request, (start, _) in chunks.items():
-            self._check_states(engine, request, start)
-        for request, (start, n) in chunks.items():
-            for view in views(engine, request):
-                for first, end in _written(request, view, start, start + n):
-                    contents = self._truth(request)[first:end] + view.salt
-                    self._pool.write(view.rows, first, contents, size=view.size)
-        for request, (start, n) in chunks.items():
-            self._check(engine, request, start, start + n)
+        self._ghost.pool.replay(self._log.drain())
+        self._ghost.step(engine, plan)
 
     def updated(self, engine: Engine, plan: Plan) -> None:
-        self._pool.replay(self._log.drain())
+        pool = self._ghost.pool
+        pool.replay(self._log.drain())
         if plan.forks and isinstance(self._truth, Stories):
             self._truth.fork(plan.forks)
         for request, n in plan.rejected.items():
             if request.phase is Phase.RUNNING and not request.inflight:
                 for view in views(engine, request):
                     wrong = np.full(n, POISON, np.int64)
-                    self._pool.write(view.rows, request.computed, wrong, size=view.size)
-
-    def _check(self, engine: Engine, request: Request, start: int, upto: int) -> None:
-        truth = self._truth(request)[:upto]  # drafts past the last token mean nothing
-        for rows, size, salt, window, state in views(engine, request):
-            if state:
-                continue
-            first = 0 if window is None else max(0, start - window + 1)
-            got = self._pool.read(rows, len(truth), start=first, size=size)
-            wrong = np.flatnonzero(got != truth[first:] + salt)
-            self.reads += len(got)
-            if len(wrong):
-                raise Mismatch(f"request {request.number} reads a wrong slot at token {first + wrong[0]}")
-
-    def _check_states(self, engine: Engine, request: Request, start: int) -> None:
-        """Whether a request finds the states that the `start` tokens before its next one have led to."""
-        for view in views(engine, request):
-            if view.state and start:
-                got = self._pool.read(view.rows, start, start=start - 1, size=view.size)
-                self.reads += 1
-                if got[0] != self._truth(request)[start - 1] + view.salt:
-                    raise Mismatch(f"request {request.number} goes on from a wrong state at token {start}")
+                    pool.write(view.rows, request.computed, wrong, size=view.size)
 
 
 def _written(request: Request, view: View, start: int, end: int) -> list[tuple[int, int]]:
@@ -194,6 +211,23 @@ def contents_of(request: Request, block_size: int) -> Contents:
         part = slice(block * block_size, (block + 1) * block_size)
         contents[part] = (key + 1 << 16) + np.arange(len(contents[part]))
     return contents
+
+
+class Remembered:
+    """Contents that are worked out once for every request that has not ended."""
+
+    def __init__(self, truth: Callable[[Request], Contents]) -> None:
+        self._truth = truth
+        self._known: dict[Request, Contents] = {}
+
+    def __call__(self, request: Request) -> Contents:
+        """What the tokens of a request stand for."""
+        contents = self._known.get(request)
+        if contents is None:
+            ended = (Phase.FINISHED, Phase.ABORTED)
+            self._known = {r: known for r, known in self._known.items() if r.phase not in ended}
+            contents = self._known[request] = self._truth(request)
+        return contents
 
 
 class Stories:

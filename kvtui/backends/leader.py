@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import threading
 import time
+from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final, Protocol
 
@@ -68,7 +69,9 @@ class _Led:
 class Leader:
     """One thread for all lanes of a device: they take turns, so that none disturbs another's times."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, resting: Callable[[], None] = lambda: None) -> None:
+        """`resting` is called again and again while there is nothing to do."""
+        self._resting = resting
         self._coming: SimpleQueue[_Led] = SimpleQueue()
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
@@ -102,4 +105,5 @@ class Leader:
             if due:
                 min(due, key=lambda led: led.engine.now_ps).advance()
             else:
+                self._resting()
                 self._ending.wait(REST_S)

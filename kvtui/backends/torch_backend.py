@@ -78,7 +78,7 @@ class TorchBackend:
         self.steps = 0  # carried out, of all lanes
         self.tokens = 1  # most that one step computes
         self._products: Products | None = None  # the same for all lanes: they take turns
-        self._leader = Leader()
+        self._leader = Leader(resting=self.readings.refresh)  # a driver goes on saying things
         self._carried: list[Carried] = []
         if table is not None and self.windows != NO_WINDOW:
             raise ConfigError(

@@ -128,6 +128,7 @@ class Carried:
             "buffer_bytes": lane.buffer_bytes,
             "extrapolated": {
                 "kv_layers": backend.all_layers,
+                "bytes_per_token": backend.all_layers * backend.layer_bytes(self._spec),
                 "allocated_bytes": lane.pool.bytes // lane.pool.layers * backend.whole_layers(self._spec),
                 "seconds": {name: round(s, 6) for name, s in parts.items() if name in OF_LAYERS},
             },
@@ -141,6 +142,7 @@ class Carried:
                 "every": backend.settings.verify,
                 "checked": verifier.checked if verifier else 0,
                 "failed": verifier.failed if verifier else 0,
+                "slots_followed": lane.ghost.reads if lane.ghost else 0,
                 "first_failure": verifier.first if verifier else None,
                 "largest_difference": verifier.difference if verifier and verifier.checked else None,
                 "tolerance": verifier.tolerance if verifier else None,

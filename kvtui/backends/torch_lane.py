@@ -9,7 +9,7 @@ import numpy as np
 
 from kvtui.backends.batch import Batch, TokenIds
 from kvtui.backends.batch_rows import BatchRows
-from kvtui.backends.ghost import Contents
+from kvtui.backends.ghost import Contents, Ghost, Mismatch, Remembered, Stories
 from kvtui.backends.torch_attention import Attention, GatherAttention, OnDevice
 from kvtui.backends.torch_clock import Stopwatch
 from kvtui.backends.torch_device import Device, told
@@ -20,7 +20,7 @@ from kvtui.backends.torch_planes import NO_WINDOW, Windows, planes_of
 from kvtui.backends.torch_pool import POISON, Shape, TensorPool
 from kvtui.backends.torch_sent import Sent
 from kvtui.backends.torch_verify import Verifier
-from kvtui.memory.ops import OpLog
+from kvtui.memory.ops import Op, OpLog
 from kvtui.memory.protocol import MemoryManager
 from kvtui.serving.engine import Engine
 from kvtui.serving.plan import Plan
@@ -83,7 +83,9 @@ class TorchLane:
         self.attention: Attention = gather
         self.room = gather.room
         self.verifier: Verifier | None = None
+        self.ghost: Ghost | None = None  # follows every step on the host
         if verify:
+            self.ghost = Ghost(manager, truth if isinstance(truth, Stories) else Remembered(truth))
             self.verifier = Verifier(self.decoder, device, self.pool, self.tokens, self.planes)
         self.products: Products | None = None  # of the model, where they are carried out as well
         self.watching: Watching | None = None
@@ -117,6 +119,7 @@ class TorchLane:
             parts = watch.parts()
             if batch is not None and stream is not None:
                 self._verify(plan, batch, stream)
+            self._follow(engine, plan, ops)
         counted = {name: seconds for name, seconds in parts.items() if name not in NOT_COUNTED}
         for name, seconds in counted.items():
             self.parts[name] = self.parts.get(name, 0.0) + seconds
@@ -171,6 +174,16 @@ class TorchLane:
                 self.forward(batch, Stopwatch(self.device))
             self.pool.wipe(0, 1)
             self.device.synchronize()
+
+    def _follow(self, engine: Engine, plan: Plan, ops: list[Op]) -> None:
+        """What each slot should hold is exact and costs little: it is compared in every step."""
+        if self.ghost is None or self.verifier is None:
+            return
+        self.ghost.pool.replay(ops)
+        try:
+            self.ghost.step(engine, plan)
+        except Mismatch as wrong:
+            self.verifier.fail(f"by block tables alone, {wrong}")
 
     def _verify(self, plan: Plan, batch: Batch, stream: torch.Tensor) -> None:
         if self.verifier is not None and plan.step % self._every == 0:

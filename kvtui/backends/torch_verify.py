@@ -128,9 +128,9 @@ class Verifier:
         self.checked += 1
         wrong = ~(apart <= self.tolerance)  # what is no number is wrong as well
         if bool(wrong.any()):
-            self._fail(f"request {request.number} reads a wrong slot at token {int(wrong.nonzero()[0])}")
+            self.fail(f"request {request.number} reads a wrong slot at token {int(wrong.nonzero()[0])}")
         elif not self._says_the_same(got, wanted):
-            self._fail(f"request {request.number} would say another token")
+            self.fail(f"request {request.number} would say another token")
         else:
             self.difference = max(self.difference, float(apart.max()))
 
@@ -139,7 +139,8 @@ class Verifier:
         said, logits = self._decoder.logits(got).argmax(), self._decoder.logits(wanted)
         return bool(logits.max() - logits[said] <= 10 * self.tolerance)
 
-    def _fail(self, words: str) -> None:
+    def fail(self, words: str) -> None:
+        """Note a failure."""
         self.failed += 1
         self.first = self.first or words
 

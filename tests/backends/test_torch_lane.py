@@ -198,3 +198,19 @@ def test_contiguous_regions_are_told_from_nobodys_unit() -> None:
     engine.run()
     assert not lane.pool.k[:, 0].any()
     assert not lane.pool.v[:, 0].any()
+
+
+def test_the_ghost_pool_follows_every_step_where_lanes_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds what is wrong in steps that attention is not compared in."""
+    engine = paged(0)
+    lane = on_tensors(engine, truth=token_truth(0), verify=10_000)
+    engine.run()
+    assert lane.verifier.failed == 0, lane.verifier.first
+    assert lane.ghost.reads > 5_000
+    assert on_tensors(paged(0), verify=0).ghost is None
+    swapped_entries(monkeypatch)
+    engine = paged(0)
+    lane = on_tensors(engine, truth=token_truth(0), verify=10_000)
+    engine.run()
+    assert lane.verifier.failed
+    assert "by block tables alone" in lane.verifier.first

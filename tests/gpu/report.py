@@ -275,11 +275,24 @@ def lanes(device: Device, limit: int) -> Iterator[str]:
             f"{lane.info.name}: {peaks[-1]} at once at most, {steps:,} steps, "
             f"{1000 * sum(said['seconds'].values()) / max(steps, 1):.2f} ms a step, {said['attention']}"
         )
+        yield from _whole(said)
         yield check(not verify["failed"], f"{verify['checked']:,} requests checked, {verify['failed']} wrong")
         yield from _memory(said)
     yield check(allocated[0] == allocated[1], f"equal bytes: {allocated[0]:,} in each lane")
     yield check(peaks[1] > peaks[0], f"peak batch {peaks[1]} paged, {peaks[0]} contiguous")
     backend.close()
+
+
+def _whole(said: dict[str, Any]) -> Iterator[str]:
+    """What a step comes to in all layers, and in a whole model."""
+    ms = {name: 1000 * seconds for name, seconds in said["step"].items()}
+    layers = f"{said['kv_layers']} of {said['model_layers']} layers"
+    yield f"a step: {ms['measured_s']:.2f} ms measured in {layers}"
+    yield f"  extrapolated to all: ~{ms['extrapolated_s']:.2f} ms"
+    beside = f"with all else as predicted for {said['derived']['predicted_for']}"
+    yield f"  derived: ~{ms['derived_s']:.2f} ms {beside}"
+    followed = said["verify"]["slots_followed"]
+    yield check(followed > 0, f"{followed:,} slots compared in the ghost pool, every step")
 
 
 def _memory(said: dict[str, Any]) -> Iterator[str]:

@@ -38,7 +38,27 @@ def time_lines(
         for line in wrap(text.replace("–", "-") if ascii else text, width - 2 * margin):
             canvas.put(margin, y, line, ink)
             y += 1
+    _bars(canvas, margin, y, scene, state, ends, column - 1, ascii)
     return canvas.lines()
+
+
+def _bars(
+    canvas: Canvas, x: int, y: int, scene: Scene, state: DeviceState, ends: list[int], width: int, ascii: bool
+) -> None:
+    """What of a derived step is memory's, in the colour of the lane, and what is predicted beside it."""
+    known = {means.lane: means for means in state.steps if means.model_s is not None}
+    if not known:
+        return
+    canvas.put(x, y, "memory, and all else", T3)
+    for lane, (info, end) in enumerate(zip(scene.lanes, ends, strict=True)):
+        means = known.get(info.name)
+        if means is not None and means.model_s is not None:
+            parts = [means.all_layers_s, means.model_s - means.all_layers_s]
+            at = end - width
+            for cells, glyph, ink in zip(
+                formats.bar(parts, width=width), "#." if ascii else "█░", (lane_ink(lane), T3), strict=True
+            ):
+                at = canvas.put(at, y, glyph * cells, ink)
 
 
 def _rows(scene: Scene, state: DeviceState) -> list[Row]:

@@ -124,6 +124,7 @@ def _words(canvas: Canvas, x: int, y: int, scene: Scene) -> int:
         ("TTFT", f"wait from arrival to the first token{_off(scene.heading.ttft_error)}"),
         ("TPOT", f"time from one token to the next{_off(scene.heading.tpot_error)}"),
         *([("SLO", f"kept: {scene.heading.slo}")] if scene.heading.slo else []),
+        *([("pool", "taken whole: to nvidia-smi it is as full empty")] if scene.device else []),
     )
     for word, meaning in entries:
         y += 1

@@ -11,9 +11,13 @@ from kvtui.comparison.heading import Heading
 from kvtui.serving.measured import DeviceState
 from kvtui.tui.view.canvas import line_width, plain
 from kvtui.tui.view.device import device_lines
+from kvtui.tui.view.helppage import help_lines
 from kvtui.tui.view.ink import BAD
 from kvtui.tui.view.layout import plan_for
+from kvtui.tui.view.palette import Look
+from kvtui.tui.view.scale import Scale
 from kvtui.tui.view.scene import Scene
+from tests.tui.frames import scene as scene_of_lanes
 
 GIB = 1 << 30
 GPU = DeviceState(
@@ -102,3 +106,9 @@ def test_any_size_is_filled_exactly(width: int, height: int) -> None:
 
 def test_nothing_without_a_device() -> None:
     assert not "".join(panel(None)).strip()
+
+
+def test_help_says_why_the_drivers_figures_stand_still() -> None:
+    for state in (GPU, None):
+        lines = help_lines(scene_of_lanes(device=state), Scale(32, 20, 64), Look(), width=120)
+        assert ("nvidia-smi" in "".join(map(plain, lines))) == (state is not None)

@@ -35,6 +35,16 @@ def test_three_figures_and_what_they_are() -> None:
     assert "as predicted for A10G 24 GB" in " ".join(panel())
 
 
+def test_a_bar_has_memorys_part_in_one_colour_and_what_is_predicted_in_another() -> None:
+    bar = next(row for row in panel() if row.strip().startswith("memory, and all else"))
+    assert (
+        bar.split("else")[1].strip() == "█" * 5 + "░" * 10
+    )  # 4 of 12.3 ms; the other lane has no such figure
+    shown = scene(device=STATE)
+    lines = time_lines(shown, width=76, height=9, ascii=True)
+    assert "#" * 5 + "." * 10 in "".join(map(plain, lines))
+
+
 def test_a_simulated_lane_has_none_of_them() -> None:
     rows = panel(device=replace(STATE, steps=STEPS[1:]))
     assert [row.count("n/a") for row in rows[1:4]] == [1, 1, 2]
