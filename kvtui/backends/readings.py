@@ -39,6 +39,7 @@ class Readings:
         self._due = 0.0
         self.pool_bytes = 0
         self.driver = Reading()
+        self.lost = False  # whether a driver that answered does so no more
         self.memory = Memory(0, None, None, None)
 
     def refresh(self, *, now: bool = False) -> None:
@@ -47,7 +48,8 @@ class Readings:
         if now or time_s >= self._due:
             self._due = time_s + EVERY_S
             if self._nvml is not None:
-                self.driver = self._nvml.read()
+                before, self.driver = self.driver, self._nvml.read()
+                self.lost = self.driver == Reading() and (self.lost or before != Reading())
             self.memory = self._memory()
 
     def _memory(self) -> Memory:
@@ -70,7 +72,11 @@ class Readings:
         """All of it as data, as it is now."""
         self.refresh(now=True)
         memory = {f"{name}_bytes": value for name, value in asdict(self.memory).items()}
-        return {"memory": memory | {"process_bytes": process_bytes()}, "driver": asdict(self.driver)}
+        return {
+            "memory": memory | {"process_bytes": process_bytes()},
+            "driver": asdict(self.driver),
+            "driver_lost": self.lost,
+        }
 
 
 def process_bytes() -> int:

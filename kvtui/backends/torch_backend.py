@@ -139,6 +139,7 @@ class TorchBackend:
             temperature_c=driver.temperature_c,
             clock_mhz=driver.sm_clock_mhz,
             held_back=driver.held_back,
+            driver_lost=self.readings.lost,
             steps=tuple(means for carried in self._carried if (means := carried.means) is not None),
             predicted_for=self._predicted_for,
             notes=self.notes,

@@ -49,6 +49,7 @@ class DeviceState:
     temperature_c: int | None = None
     clock_mhz: int | None = None
     held_back: tuple[str, ...] | None = None  # why it is slower than it could be
+    driver_lost: bool = False  # it answered once, and does so no more
     steps: tuple[StepMeans, ...] = ()  # of the lanes that have begun
     predicted_for: str = ""  # whose times make `model_s` of them
     notes: tuple[str, ...] = ()  # what a user has to know about what is written

@@ -170,6 +170,22 @@ class TestWithTorch:
         assert report["memory"]["others_bytes"] == 18 << 30
         assert report["driver"]["power_w"] == 312.5
 
+    def test_a_driver_that_has_gone_is_told_from_one_that_never_was(
+        self, torch: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from kvtui.backends import readings
+        from kvtui.backends.torch_device import Device
+
+        fake = driver(monkeypatch)
+        never = readings.Readings(Device("cpu"))
+        assert not never.report()["driver_lost"]
+        monkeypatch.setattr(readings, "_nvml_of", lambda device: Nvml(0))
+        looking = readings.Readings(Device("cpu"))
+        said = []
+        for fake.gone in (False, True, True, False):
+            said.append(looking.report()["driver_lost"])
+        assert said == [False, True, True, False]
+
     def test_energy_of_a_token_is_what_the_device_used_from_first_to_last_step(
         self, torch: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -36,8 +36,10 @@ def device_lines(
     end = canvas.put(x, 0, "Device", BOLD)
     real, all_of_them = state.layers
     kernel = f", {state.attention}" if state.attention else ""
-    what = f"{state.label}{kernel}, {real} of {all_of_them} layers"
-    canvas.put(end + 2, 0, cut(what, room - 8 - (len(hint) + 2 if hint else 0)), T3)
+    what, ink = f"{state.label}{kernel}, {real} of {all_of_them} layers", T3
+    if state.driver_lost:
+        what, ink = f"{state.label}: its driver answers no more", WARN
+    canvas.put(end + 2, 0, cut(what, room - 8 - (len(hint) + 2 if hint else 0)), ink)
     canvas.put_right(width - margin, 0, hint, T3)
     _bar(canvas, x, 1, state, min(room, 2 * _COLUMN), ascii)
     beside = room >= 2 * _COLUMN

@@ -85,6 +85,14 @@ def test_a_dash_for_what_nobody_says() -> None:
     assert "–" not in "".join(panel(CPU, ascii=True))
 
 
+def test_a_driver_that_has_gone_is_said_to_be_gone() -> None:
+    for width in (60, 80):
+        assert (
+            "NVIDIA H100: its driver answers no more" in panel(replace(GPU, driver_lost=True), width=width)[0]
+        )
+    assert "no more" not in panel(GPU)[0]
+
+
 def test_parts_of_the_bar_are_as_long_as_they_are_large() -> None:
     bar = panel(GPU)[1].strip()
     assert (bar.count("█"), bar.count("▓"), bar.count("▒"), bar.count("░")) == (7, 1, 13, 35)
