@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.comparison.systems import Manager
 from kvtui.frames.counts import LaneInfo
-from kvtui.frames.frame import Frame
 from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.serving.engine import UNLIMITED, Engine
 from kvtui.serving.measured import StepTimes
@@ -18,6 +17,7 @@ from kvtui.serving.request import Request
 if TYPE_CHECKING:
     from kvtui.frames.camera import Camera
     from kvtui.frames.chronicle import Chronicle
+    from kvtui.frames.frame import Frame
 
 
 class Lane:

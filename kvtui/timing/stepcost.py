@@ -10,7 +10,6 @@ from kvtui.hardware.kvtypes import element_bytes
 from kvtui.serving.cost import CostModel
 from kvtui.timing import coefficients
 from kvtui.timing.coefficients import EngineProfile
-from kvtui.timing.drafting import DraftingCost
 from kvtui.timing.roofline import RooflineCost
 
 TABLES = "aiconfigurator"  # the name of step times out of NVIDIA's tables
@@ -51,5 +50,7 @@ def step_cost(
 
     if drafter is None:
         return cost(model, profile)
+    from kvtui.timing.drafting import DraftingCost
+
     inside = replace(profile, base_us=_INSIDE, sequence_us=_INSIDE)
     return DraftingCost(cost(model, profile), cost(drafter, inside), passes)

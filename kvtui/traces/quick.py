@@ -37,14 +37,14 @@ def read(source: Source) -> Workload | None:
     if found is None or not (azure or _known(found, columns)):
         return None
     assert found.arrival is not None
-    for time, dated in ((_NUMBER, False), (_DATE, True)):
-        parts = {found.arrival: time, found.prompt: _COUNT, found.output: _COUNT}
-        rows = re.findall(f"^{','.join(parts[name] for name in columns)}$", body, re.MULTILINE)
-        if rows and len(rows) == body.count("\n"):
-            groups = iter(zip(*rows, strict=True))
-            texts = {name: (next(groups), next(groups) if name == found.arrival else ()) for name in columns}
-            return _workload(source, found, texts, dated=dated)
-    return None
+    dated = "-" in body.partition("\n")[0]
+    parts = {found.arrival: _DATE if dated else _NUMBER, found.prompt: _COUNT, found.output: _COUNT}
+    rows = re.findall(f"^{','.join(parts[name] for name in columns)}$", body, re.MULTILINE)
+    if not rows or len(rows) < body.count("\n"):
+        return None
+    groups = iter(zip(*rows, strict=True))
+    texts = {name: (next(groups), next(groups) if name == found.arrival else ()) for name in columns}
+    return _workload(source, found, texts, dated=dated)
 
 
 def _text(source: Source) -> str:
@@ -71,8 +71,7 @@ def _workload(
     prompt, output = (array("q", map(int, texts[name][0])) for name in (found.prompt, found.output))
     if not whole or 0 in prompt or 0 in output:
         return None
-    usual = found.unit or S
-    unit = S if dated else usual if found.unit else unit_of(whole[0], usual=usual)
+    unit = S if dated else found.unit or unit_of(whole[0], usual=S)
     nano = [int(digits.ljust(9, "0")) for digits in fractions]
     ns = [(w - whole[0]) * unit + (n * unit + S // 2) // S for w, n in zip(whole, nano, strict=True)]
     if any(later < sooner for sooner, later in pairwise(ns)) or (whole[-1] - whole[0]) * unit > YEAR_NS:
