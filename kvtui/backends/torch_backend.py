@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kvtui.backends.ghost import Stories, contents_of
 from kvtui.backends.leader import Leader
 from kvtui.backends.nvml import Reading
-from kvtui.backends.readings import Readings
+from kvtui.backends.readings import Readings, process_bytes
 from kvtui.backends.torch_carried import Carried
 from kvtui.backends.torch_device import Device, told
 from kvtui.backends.torch_gemm import Products
@@ -133,6 +133,7 @@ class TorchBackend:
             reserved_bytes=memory.reserved,
             other_bytes=memory.others,
             free_bytes=memory.free,
+            process_bytes=process_bytes() if self.device.on_cpu else None,
             busy_pct=driver.gpu_pct,
             power_w=driver.power_w,
             energy_j_per_token=self._energy_per_token(driver),

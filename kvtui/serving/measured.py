@@ -43,6 +43,7 @@ class DeviceState:
     reserved_bytes: int | None = None
     other_bytes: int | None = None
     free_bytes: int | None = None
+    process_bytes: int | None = None  # most main memory that this process has had, where the device is a CPU
     busy_pct: int | None = None
     power_w: float | None = None
     energy_j_per_token: float | None = None

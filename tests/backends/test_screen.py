@@ -41,6 +41,7 @@ async def test_a_run_is_shown_to_its_end_and_again() -> None:
             assert scene.device is not None
             assert scene.device.failed == 0
             assert scene.device.checked > 20
+            assert (scene.device.process_bytes or 0) > scene.device.pool_bytes
             panel = text_of(device_lines(scene, width=70, height=10))
             assert "gather + SDPA, 1 of 22 layers" in panel
             assert f"{scene.device.checked:,}, 0 wrong" in panel

@@ -56,6 +56,8 @@ def device_lines(
 def _memory(state: DeviceState) -> list[Row]:
     parts = zip(("K/V pools", "torch, beyond", "others", "free"), _parts(state), _SHADES, strict=True)
     rows = [(name, UNSAID if n is None else formats.memory(n), ink) for name, n, ink in parts]
+    if state.process_bytes is not None:  # of a CPU nobody keeps apart what torch has beyond the pools
+        rows[1] = ("process, peak", formats.memory(state.process_bytes), T2)
     checked = (UNSAID, T3)
     if state.verified:
         checked = (f"{state.checked:,}, {state.failed:,} wrong", BAD if state.failed else T1)

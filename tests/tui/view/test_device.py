@@ -85,6 +85,17 @@ def test_a_dash_for_what_nobody_says() -> None:
     assert "–" not in "".join(panel(CPU, ascii=True))
 
 
+def test_on_a_cpu_it_is_the_process_that_takes_memory() -> None:
+    rows = panel(replace(CPU, process_bytes=3 * GIB))
+    assert next(row for row in rows if "process, peak" in row).split()[:4] == [
+        "process,",
+        "peak",
+        "3",
+        "GiB",
+    ]
+    assert not any("torch, beyond" in row for row in rows)
+
+
 def test_a_driver_that_has_gone_is_said_to_be_gone() -> None:
     for width in (60, 80):
         assert (
