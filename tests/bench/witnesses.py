@@ -28,7 +28,7 @@ OPTIONS = (
     *("-o", "addopts=--import-mode=importlib", "-x", "--hypothesis-seed=0"),
     *(word for name in WITHOUT for word in ("-p", f"no:{name}")),
 )
-PATIENCE = 5  # times the processor time that a test usually takes, and 10 s
+PATIENCE = 5  # times the processor time that a test usually takes, and 3 s
 
 
 class Witness(NamedTuple):
@@ -126,7 +126,7 @@ def _imported(mutant: Mutant, asked: Sequence[Witness], say: Callable[[str], Non
 def _begin(witness: Witness, say: Callable[[str], None]) -> None:
     """Tell which test is asked; the signal ends the process when it takes too long."""
     say(witness.test)
-    signal.setitimer(signal.ITIMER_PROF, 10 + PATIENCE * witness.took_s)
+    signal.setitimer(signal.ITIMER_PROF, 3 + PATIENCE * witness.took_s)
 
 
 class _Meeting:

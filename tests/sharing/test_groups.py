@@ -166,6 +166,18 @@ def test_a_group_is_preempted_whole_and_the_latest_first() -> None:
     assert list(engine.results.finish) == sorted(engine.results.finish)
 
 
+@pytest.mark.parametrize(("budget", "beside"), [(63, True), (62, False)])
+def test_a_group_computed_again_computes_what_it_shares_once(budget: int, beside: bool) -> None:
+    """Three sequences of 42 tokens, 32 of them shared, are 42 + 2 * 10 tokens of a step beside one decode."""
+    load = replace(workload([(0, 14, 100), (0, 14, 5), (0, 40, 8)]), samples=np.array([1, 1, 3]))
+    rules = replace(paper_rules(), max_num_batched_tokens=budget, watermark=0.0)
+    engine = GroupEngine(load, rules, ForkingMemoryManager(8 * 16), LinearCost(), preempt="recompute")
+    engine.run()
+    assert engine.scheduler.preemptions == 1
+    long, _, group = engine.results.finish
+    assert (group < long) == beside
+
+
 @pytest.mark.parametrize(("host_blocks", "moved"), [(3, 3), (2, None)])
 def test_a_sequence_is_swapped_out_as_long_as_host_memory_holds_it(
     host_blocks: int, moved: int | None
