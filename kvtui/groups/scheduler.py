@@ -221,8 +221,10 @@ class GroupScheduler(Scheduler):
 
     def _candidate(self) -> Request | None:
         request = super()._candidate()
-        seats = sum(group.request.width for group in self.groups.values()) if request else 0
-        return request if request and seats + request.width <= self.rules.running_limit else None
+        if request is None:
+            return None
+        seats = sum(group.request.width for group in self.groups.values())
+        return request if seats + request.width <= self.rules.running_limit else None
 
     def _take_in(self, plan: Plan, request: Request, hit: int, tokens: int) -> None:
         super()._take_in(plan, request, hit, tokens)
