@@ -146,6 +146,17 @@ class PagedMemoryManager(Pooled, ByName):
         if self.pool.log is not None:
             self.pool.log.add(OpKind.PUBLISH, request.number, request.table[before // self.block_size : full])
 
+    def register_decode(self, request: Request, step: int) -> None:
+        """A decode fills a block in `step`: it can be found from now on."""
+        stored = request.offset + step
+        if request.registered < len(request.keys):
+            self.register(request, stored, stored + 1)
+            if request.registered == len(request.keys) and self.hot.has(request):
+                self.hot.leave(request)
+        elif self.pool.log is not None and self.prefix_cache:
+            block = request.table[stored // self.block_size]
+            self.pool.log.add_one(OpKind.PUBLISH, request.number, block)
+
     def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:
         """One step of the whole batch at once: every decode stores a token, and each of `chunks` (request,
         tokens) stores its tokens; all in batch order. False (no effect) if the blocks do not suffice."""
@@ -326,21 +337,10 @@ class PagedMemoryManager(Pooled, ByName):
                 if request in by_chunk:
                     self.register(request, request.computed, request.computed + by_chunk[request])
                 else:
-                    self._register_decode(request, step)
+                    self.register_decode(request, step)
         else:
             for request in full:
-                self._register_decode(request, step)
-
-    def _register_decode(self, request: Request, step: int) -> None:
-        """The block that a decode fills in `step`."""
-        stored = request.offset + step
-        if request.registered < len(request.keys):
-            self.register(request, stored, stored + 1)
-            if request.registered == len(request.keys) and self.hot.has(request):
-                self.hot.leave(request)
-        elif self.pool.log is not None and self.prefix_cache:
-            block = request.table[stored // self.block_size]
-            self.pool.log.add_one(OpKind.PUBLISH, request.number, block)
+                self.register_decode(request, step)
 
     def _key_all(self, request: Request, hashed: int) -> None:
         """Give every full block that is private so far a key that nobody else has."""

@@ -142,15 +142,12 @@ class AheadRounds(Rounds):
     def _end_due(self, also: Sequence[Request] = ()) -> None:
         """Nobody ends with a leap: last tokens come in while the next step runs."""
 
-    def _buy(self, sizes: list[int], so_far: list[int], first: int, rise: int) -> tuple[int, int]:
-        areas = super()._buy(sizes, so_far, first, rise)
-        if self._hot.count:
-            for step in range(self._scheduler.step, self._scheduler.step + len(sizes)):
-                self._publish(step)
-        return areas
+    def _publish(self, step: int, steps: int, but: Collection[Request] = ()) -> None:
+        """Who begins a block, but those, knows the last token of the one before: others can find it."""
+        for at in range(step, step + steps):
+            self._publish_at(at, but)
 
-    def _publish(self, step: int, but: Collection[Request] = ()) -> None:
-        """Who begins a block in `step` knows the last token of the one before: others can find it."""
+    def _publish_at(self, step: int, but: Collection[Request]) -> None:
         for request in list(self._hot.at(step)):
             if request not in but:
                 self._manager.register(request, request.registered, request.offset + step)
@@ -240,7 +237,7 @@ class AheadRounds(Rounds):
             for request, block in zip(takers, pool.take(len(takers))):  # noqa: B905
                 request.table.append(block)
         if self._hot.count:
-            self._publish(step, resting)
+            self._publish(step, 1, resting)
         for request, start, n in plan.prefill:
             self._manager.grow(request, start + n)
             self._manager.register(request, start, start + n)

@@ -1,11 +1,12 @@
 """Plain rounds of synchronous scheduling: full steps in which prompts come in beside the decodes.
 
-Decodes that complete blocks others can meet, and who has to give way by priority, are left to the scheduler.
+Who has to give way by priority is left to the scheduler.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from kvtui.memory.hits import NO_HITS
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 class PlainRounds(Rounds):
     """Rounds of an engine whose scheduler sees the result of a step before it decides the next."""
+
+    def __init__(self, engine: Engine, scheduler: Scheduler, manager: PagedMemoryManager) -> None:
+        super().__init__(engine, scheduler, manager, manager.pool, manager.wheel, manager.hot)
+        self._paged = manager
 
     def _step(self) -> bool:
         """A full step: everybody decodes, and prompts come in as far as there is room."""
@@ -53,7 +58,6 @@ class PlainRounds(Rounds):
             engine._idle = 0
         else:
             engine._count_idle()
-            self._over = engine.done
         ending = self._fill(parts)
         if ending or (self._heap and self._heap[0][0] < scheduler.step):
             self._end_due(ending)
@@ -78,6 +82,8 @@ class PlainRounds(Rounds):
         if takers:
             for taker, block in zip(takers, pool.take(len(takers))):  # noqa: B905
                 taker.table.append(block)
+        if self._hot.count:
+            self._publish(scheduler.step, 1)
         for request, start, n in parts:
             self._extend(request, start, n, more)
         return parts
@@ -92,12 +98,20 @@ class PlainRounds(Rounds):
                 scheduler._preempt(plan, next(reversed(running.values())), taker, 0)
             if taker.order >= 0:
                 taker.table += pool.take(1)
+        if self._hot.count:
+            self._publish(scheduler.step, 1)
         for request, start, n in parts:
             if request.order >= 0 and more > pool.free:
                 scheduler._preempt(plan, request, request, 0)
             elif request.order >= 0:
                 self._extend(request, start, n, more)
         return [part for part in parts if part[0].order >= 0]
+
+    def _publish(self, step: int, steps: int) -> None:
+        after = self._row(self._hot.sizes, step + 1, steps)
+        for at in compress(range(step, step + steps), after):
+            for request in list(self._hot.at(at + 1)):
+                self._paged.register_decode(request, at)
 
     def _extend(self, request: Request, start: int, n: int, more: int) -> None:
         """`more` blocks for the next part of a prompt."""
@@ -190,7 +204,6 @@ class PlainRounds(Rounds):
         self._decode(request)
         if request.registered < len(request.keys) and self._counted:
             self._hot.enter(request)
-            self._over = True
         return True
 
 
@@ -201,4 +214,4 @@ def plain_rounds(engine: Engine) -> PlainRounds | None:
         return None
     if not alone(engine):
         return None
-    return PlainRounds(engine, scheduler, manager, manager.pool, manager.wheel, manager.hot)
+    return PlainRounds(engine, scheduler, manager)

@@ -54,15 +54,13 @@ class Rounds:
         self._counted = manager.prefix_cache
         self._waiting = scheduler.waiting
         self._urgent = scheduler.rules.policy == "priority"  # whoever arrives may be the next to come in
-        self._over = False  # whether the scheduler has to go on
         self._free = 0  # blocks x ps that were free, since the meter knows
         self._empty = 0  # of these, how many had no content
 
     def run(self, calls: int) -> int:
         """Rounds, `calls` at most, to the end or until something else is due; returns the calls left."""
         engine = self._engine
-        self._over = False
-        if self._hot.count or not self._in_order():
+        if not self._in_order():
             return calls
         if engine._stretch is not None:
             engine._end_stretch(engine._stretch)
@@ -76,7 +74,7 @@ class Rounds:
         """Rounds, `calls` at most. Gives the calls left."""
         engine, scheduler = self._engine, self._scheduler
         running, waiting, limit = scheduler.running, scheduler.waiting, scheduler.rules.running_limit
-        while calls and not self._over:
+        while calls and not engine.done:
             if engine.now_ps >= engine._event or not (running or waiting):
                 if not (running or waiting):
                     self._settle()  # idle time does not count
@@ -124,6 +122,8 @@ class Rounds:
             pairs = steps * (steps - 1) // 2
             dt = steps * first + rise * pairs
         taken, empty = self._buy(sizes, so_far, first, rise) if so_far[-1] else (0, 0)
+        if self._hot.count:
+            self._publish(step, steps)
         if scheduler._recounts and scheduler.blocked:
             scheduler._recount(steps)
         more = n * (first * pairs + rise * (pairs * (2 * steps - 1) // 3))
@@ -175,6 +175,10 @@ class Rounds:
                 empty += (n - (pool.evictions - evictions)) * past
         return area, empty
 
+    def _publish(self, step: int, steps: int) -> None:
+        """Decodes complete blocks others can meet in so many steps from `step` on."""
+        raise NotImplementedError
+
     def _stand(
         self, dt: int, running: int, stored: int, taken: int = 0, empty: int = 0, more: int = 0
     ) -> None:
@@ -225,6 +229,8 @@ class Rounds:
             stored = request.offset + scheduler.step
             scheduler._offsets -= request.offset
             self._wheel.leave(request)
+            if self._hot.count and self._hot.has(request):
+                self._hot.leave(request)
         del scheduler.running[request.order]
         scheduler.final -= request.prompt + request.output + self._manager.beside
         request.order = -1
