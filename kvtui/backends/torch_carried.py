@@ -70,7 +70,7 @@ class Carried:
     def means(self) -> StepMeans | None:
         """Of its steps so far."""
         lane, whole = self.lane, self._whole
-        return None if lane is None or whole is None else whole.means(self._spec.name, lane.parts)
+        return None if lane is None or whole is None else whole.means(self._spec.name, lane.seconds)
 
     def ended(self) -> None:
         """Its last step is done: what the device has used by now is the lane's, if nobody else's steps came
@@ -120,7 +120,7 @@ class Carried:
     def _measured(self, lane: TorchLane) -> dict[str, Any]:
         backend, verifier = self._backend, lane.verifier
         assert self._whole is not None
-        means, parts = self.means, self._whole.extrapolated(lane.parts)
+        means, parts = self.means, self._whole.extrapolated(lane.seconds)
         return {
             "attention": lane.attention.name,
             "allocated_bytes": lane.pool.bytes,
@@ -133,11 +133,11 @@ class Carried:
                 "seconds": {name: round(s, 6) for name, s in parts.items() if name in OF_LAYERS},
             },
             "step": None if means is None else _step(means),
-            "derived": self._whole.derived(lane.parts),
+            "derived": self._whole.derived(lane.seconds),
             "host_bytes": lane.pool.host.bytes,
             "steps": len(self.times.ps),
             "warm_up_steps": WARM_UP,
-            "seconds": {name: round(seconds, 6) for name, seconds in lane.parts.items()},
+            "seconds": {name: round(seconds, 6) for name, seconds in lane.seconds.items()},
             "verify": {
                 "every": backend.settings.verify,
                 "checked": verifier.checked if verifier else 0,

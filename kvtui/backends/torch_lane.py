@@ -101,6 +101,11 @@ class TorchLane:
         """What is taken beside the pool."""
         return self.room.bytes
 
+    @property
+    def seconds(self) -> dict[str, float]:
+        """`parts` as they are now, to be read while another thread carries steps out."""
+        return dict(self.parts)
+
     # ---- steps
 
     def duration(self, engine: Engine, plan: Plan) -> int:
