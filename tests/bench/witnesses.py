@@ -83,7 +83,7 @@ class Court:
         if not mutant.statement or not _replaced(mutant):
             return _imported(mutant, asked, say)
         items = [self._items[witness.test] for witness in asked]
-        for witness, item, after in zip(asked, items, [*items[1:], None], strict=True):
+        for witness, item, after in zip(asked, items, [*items, None][1:], strict=True):
             _begin(witness, say)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if item.session.testsfailed:
@@ -199,9 +199,12 @@ def _in_a_child(work: Callable[[Callable[[Any], None]], int]) -> tuple[list[Any]
     child = os.fork()
     if not child:
         os.close(reading)
-        _silence()
-        with os.fdopen(writing, "wb", buffering=0) as pipe:
-            os._exit(work(lambda said: _write(pipe.fileno(), pickle.dumps(said))))
+        status = 1
+        try:
+            _silence()
+            status = work(lambda said: _write(writing, pickle.dumps(said)))
+        finally:
+            os._exit(status)  # whatever happened, it must not go on with the work of its parent
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         said = list(_read(pipe))
