@@ -42,6 +42,7 @@ TESTS = (  # slow ones that see little more are left out
     "tests/serving/test_growing.py",
     "tests/serving/test_quiet.py",
     "tests/serving/test_stretch.py",
+    "tests/serving/test_meter.py",
     "tests/sharing",
     "tests/frames/test_tally.py",
 )
