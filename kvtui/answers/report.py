@@ -23,7 +23,6 @@ from kvtui.frames.counters import CounterReader
 from kvtui.frames.counts import Counters, LaneInfo, Percentiles
 from kvtui.frames.slo import NO_LIMITS
 from kvtui.hardware import money
-from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.percentile import percentile
 from kvtui.serving.explicit import ExplicitScheduler
 from kvtui.serving.request import Request
@@ -185,8 +184,11 @@ def _memory(info: LaneInfo, counters: Counters) -> dict[str, Any]:
 def _groups(lane: Lane) -> list[dict[str, Any]] | None:
     """Layers that share a block table, where a model's layers differ; null where all share one."""
     manager = lane.engine.manager
-    if not isinstance(manager, GroupedMemoryManager) or manager.tables == 1:
+    if manager.tables == 1:
         return None
+    from kvtui.memory.grouped import GroupedMemoryManager
+
+    assert isinstance(manager, GroupedMemoryManager)
     return [
         {
             "attention": group.name,

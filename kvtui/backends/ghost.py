@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtui.memory.forks import ForkingMemoryManager
+from kvtui.memory.group import STATES
 from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.ops import Op, OpKind, OpLog
 from kvtui.memory.protocol import MemoryManager
-from kvtui.memory.states import STATES
 from kvtui.serving.engine import Engine
 from kvtui.serving.plan import Plan
 from kvtui.serving.request import Phase, Request

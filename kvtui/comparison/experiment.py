@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kvtui.comparison.drafters import assumed_of_drafter
 from kvtui.comparison.lane import Lane
@@ -17,14 +18,16 @@ from kvtui.hardware.kvtypes import token_bytes
 from kvtui.hardware.sizing import BatchLimits, Pool, batch_limits, check_given, drafter_bytes, pool
 from kvtui.hardware.startup import default_utilization
 from kvtui.memory.contiguous import ContiguousMemoryManager
-from kvtui.memory.states import STATES
+from kvtui.memory.group import STATES
 from kvtui.serving.engine import Engine
-from kvtui.serving.measured import Backend, StepTimes
 from kvtui.serving.rules import DRAFTING, NEWEST, Rules, release
 from kvtui.timing.coefficients import DEFAULT_ENGINE
 from kvtui.timing.stepcost import step_cost
 from kvtui.traces.workload import Workload
 from kvtui.units import DAY_S, LONGEST_S, picoseconds
+
+if TYPE_CHECKING:
+    from kvtui.serving.measured import Backend, StepTimes
 
 DEFAULT_MODEL = "llama-3.1-8b"
 DEFAULT_GPU = "a10g"

@@ -10,7 +10,6 @@ from kvtui.comparison.systems import Manager
 from kvtui.frames.counts import LaneInfo
 from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.serving.engine import UNLIMITED, Engine
-from kvtui.serving.measured import StepTimes
 from kvtui.serving.quiet import quiet_steps
 from kvtui.serving.request import Request
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from kvtui.frames.camera import Camera
     from kvtui.frames.chronicle import Chronicle
     from kvtui.frames.frame import Frame
+    from kvtui.serving.measured import StepTimes
 
 
 class Lane:

@@ -11,8 +11,7 @@ from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import KvGroup, ModelSpec
 from kvtui.hardware.kvtypes import token_bytes
 from kvtui.hardware.sizing import drafter_bytes
-from kvtui.memory.groups import groups_of
-from kvtui.memory.states import STATES
+from kvtui.memory.group import STATES, Group
 from kvtui.serving.rules import Rules
 
 KERNEL_BLOCK = 16  # tokens: vLLM's FlashAttention and Triton kernels (0.32) take blocks of a multiple of it
@@ -108,7 +107,7 @@ def slot_share(model: ModelSpec, tp: int = 1) -> tuple[int, int]:
     layers = layers_of(model, tp)
     if not layers:
         return 1, 1
-    most = max(len(group.layers) for group in groups_of(layers, 1, Rules(1)))
+    most = max(len(group.layers) for group in _groups_of(layers, 1, Rules(1)))
     widest = max(_width(group, tp) for group in model.kv_groups)
     return most * widest, sum(group.kv_elements(tp) for group in model.kv_groups)
 
@@ -117,14 +116,14 @@ def windows_of(model: ModelSpec, tp: int = 1) -> tuple[tuple[int | None, int], .
     """Window and number of layers of each group of layers with block tables of its own, in the order of
     these; empty where all share one."""
     layers = layers_of(model, tp)
-    groups = groups_of(layers, 1, Rules(1)) if layers else ()
+    groups = _groups_of(layers, 1, Rules(1))
     return tuple((group.window, len(group.layers)) for group in groups)
 
 
 def attention_of(model: ModelSpec, tp: int = 1) -> tuple[tuple[int | None, int], ...]:
     """The same of layers that keep K and V, without those that keep a state."""
     layers = layers_of(model, tp)
-    groups = groups_of(layers, 1, Rules(1)) if layers else ()
+    groups = _groups_of(layers, 1, Rules(1))
     return tuple((group.window, len(group.layers)) for group in groups if group.name not in STATES)
 
 
@@ -164,7 +163,16 @@ def longest(layers: tuple[str, ...], blocks: int, block_size: int, rules: Callab
     low, high = 1, blocks * block_size
     while low < high:
         length = (low + high + 1) // 2
-        groups = groups_of(layers, block_size, rules(length))
+        groups = _groups_of(layers, block_size, rules(length))
         need = sum(group.at_once(length) for group in groups)
         low, high = (length, high) if need <= blocks else (low, length - 1)
     return low
+
+
+def _groups_of(layers: Sequence[str], block_size: int, rules: Rules) -> tuple[Group, ...]:
+    """As `groups_of`, which is loaded for models with layers of several kinds only; none for others."""
+    if not layers:
+        return ()
+    from kvtui.memory.groups import groups_of
+
+    return groups_of(layers, block_size, rules)

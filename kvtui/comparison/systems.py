@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError
 from kvtui.groups.fanout import fanned_out
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.memory.contiguous import ContiguousMemoryManager
-from kvtui.memory.grouped import GroupedMemoryManager
-from kvtui.memory.groups import ONE_FULL_LAYER
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.serving.cost import CostModel
 from kvtui.serving.engine import Engine
 from kvtui.serving.rules import Rules
 from kvtui.traces.workload import Workload
 
-Manager = PagedMemoryManager | GroupedMemoryManager | ContiguousMemoryManager
+if TYPE_CHECKING:
+    from kvtui.memory.grouped import GroupedMemoryManager
+
+Manager: TypeAlias = "PagedMemoryManager | GroupedMemoryManager | ContiguousMemoryManager"
 
 PAPER_TOKENS = 2560  # a step of the systems in the PagedAttention paper computes at most
 PAPER_SEQS = 2048
@@ -103,6 +105,9 @@ def _paged(spec: LaneSpec, site: Site) -> tuple[Engine, Manager]:
     rules = site.rules
     memory: Manager
     if site.layers or rules.spec_method is not None:
+        from kvtui.memory.grouped import GroupedMemoryManager
+        from kvtui.memory.groups import ONE_FULL_LAYER
+
         layers = site.layers or ONE_FULL_LAYER
         memory = GroupedMemoryManager(
             site.slots, spec.block_size, rules, layers=layers, prefix_cache=spec.prefix_cache

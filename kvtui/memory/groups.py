@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kvtui.errors import ConfigError
-from kvtui.memory.group import Group
-from kvtui.memory.states import STATES, StateGroup, WholeStateGroup
+from kvtui.memory.group import STATES, Group
+from kvtui.memory.states import StateGroup, WholeStateGroup
 from kvtui.serving.rules import Rules
 
 ONE_FULL_LAYER = ("full",)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kvtui.memory.hits import Hits
 from kvtui.memory.levels import Bought, Levels
 from kvtui.memory.ops import OpLog
-from kvtui.memory.states import Checkpoints
 from kvtui.serving.request import Request
+
+if TYPE_CHECKING:
+    from kvtui.memory.states import Checkpoints
 
 
 class MemoryManager(Protocol):

@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kvtui.memory.group import Group
+from kvtui.memory.group import STATES, Group
 from kvtui.serving.request import Request
 from kvtui.serving.rules import Rules
-
-STATES = ("mamba", "mamba2")  # layers whose states are saved at the end of a step, or inside it too
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ step or, with a higher limit, leaps over as many steps without a decision; both 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from kvtui.memory.protocol import MemoryManager
 from kvtui.serving.closedloop import ClosedLoop, Turns
 from kvtui.serving.cost import CostModel
 from kvtui.serving.explicit import ExplicitScheduler
 from kvtui.serving.intake import Arrival, Arrivals, BlockKeys, request_of
-from kvtui.serving.measured import StepClock
 from kvtui.serving.meter import Meter
 from kvtui.serving.observer import Observer
 from kvtui.serving.plan import Plan
@@ -26,6 +26,9 @@ from kvtui.serving.speculation import DraftModel
 from kvtui.serving.stretch import Stretch
 from kvtui.serving.tally import Tally
 from kvtui.traces.workload import Workload
+
+if TYPE_CHECKING:
+    from kvtui.serving.measured import StepClock
 
 UNLIMITED = 1 << 60
 NEVER = 1 << 80  # ps
