@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvtui.comparison.experiment import Experiment
+from kvtui.comparison.poolestimate import pool_estimate
+from kvtui.hardware.measuredpools import told
 from kvtui.hardware.money import rate
 from kvtui.timing.predict import ExpectedError, expected_error
 
@@ -30,6 +32,8 @@ class Heading:
     ttft_error: str = ""
     tpot_off_pct: float | None = None  # the median of these errors
     ttft_off_pct: float | None = None
+    pool_note: str = ""  # what the size of the pool is worth, where it is estimated
+    pool_at_most: bool = False  # whether it is an upper bound
     unmeasured: str = ""  # this GPU, where others had measured on other ones only
 
 
@@ -38,6 +42,7 @@ def heading_of(experiment: Experiment) -> Heading:
     measured = experiment.label == "measured"  # on a device that has no price here
     price = None if measured else rate(experiment.gpu, experiment.price)
     tpot, ttft = (_error(experiment, quantity) for quantity in ("each token", "first token"))
+    estimate = None if measured else pool_estimate(experiment)
     one_size = len({spec.block_size for spec in experiment.lanes}) == 1
     return Heading(
         trace=experiment.trace_name,
@@ -57,6 +62,8 @@ def heading_of(experiment: Experiment) -> Heading:
         ttft_error=ttft.text if ttft else "",
         tpot_off_pct=tpot.median_pct if tpot else None,
         ttft_off_pct=ttft.median_pct if ttft else None,
+        pool_note=told(estimate.report()) if estimate else "",
+        pool_at_most=estimate is not None and estimate.upper_bound,
         unmeasured=experiment.gpu.id if tpot and not tpot.this_gpu else "",
     )
 

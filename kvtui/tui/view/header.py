@@ -62,12 +62,14 @@ def _forms(scene: Scene) -> Iterator[list[str]]:
     gpu_short = f"{gpu_name} {short}".strip()
     model_short = re.sub(r"\s+\S+$", "", heading.model)
     each = f" {word('per GPU')}" if heading.gpus > 1 else ""
-    pool = f"{word('KV pool')} {formats.memory(heading.pool_bytes)}{each}" if heading.pool_bytes else ""
+    size = formats.memory(heading.pool_bytes or 0)
+    size = f"≤ {size}{each}" if heading.pool_at_most else f"{size}{each}"
+    pool = f"{word('KV pool')} {size}" if heading.pool_bytes else ""
     blocks = f"{heading.blocks:,} blocks of {heading.block_size} tokens" if heading.blocks else ""
     blocks = scene.phrase(blocks)
     seed = f"{word('seed')} {heading.seed}" if heading.seed is not None else ""
     price = f"${heading.usd_per_hour:.2f}/h" if heading.usd_per_hour is not None else ""
-    kv = f"KV {formats.memory(heading.pool_bytes)}{each}" if heading.pool_bytes else ""
+    kv = f"KV {size}" if heading.pool_bytes else ""
     model = heading.model
     yield _joined(
         (model, gpu, pool, blocks, price, seed),

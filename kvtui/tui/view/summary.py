@@ -270,6 +270,8 @@ def _notes(scene: Scene, base: int, other: int) -> list[tuple[str, str]]:
         count = names[base].pool_tokens // slots
         text = f"if prompts alone fill their {slots:,} slots: then each holds {count} requests at once."
         notes.append(("No gain", text))
+    if heading.pool_note:
+        notes.append(("Memory", f"the size of the KV pools is {heading.pool_note}."))
     return notes
 
 

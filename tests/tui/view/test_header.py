@@ -65,6 +65,7 @@ def test_a_pool_without_hardware() -> None:
 
 def test_a_pool_on_several_gpus_is_that_of_each() -> None:
     assert "KV pool 4.88 GiB per GPU" in text(200, heading=replace(HEADING, gpus=2))
+    assert "KV pool ≤ 4.88 GiB" in text(200, heading=replace(HEADING, pool_at_most=True))
     assert "per GPU" not in text(200)
 
 
