@@ -17,7 +17,9 @@ _NORM_PASSES = 16  # times the hidden vector goes through memory in the norms an
 _MLP_PASSES = 3
 _HEAD_PASSES = 4  # rotary embedding
 _PASS_MEMORY = 0.8  # share of the bandwidth that element-wise kernels reach
-_SLOW_START_S = 30e-6  # small all-reduce where none was measured: through PCIe
+_PCIE_START_US = {2: 5.1, 4: 14.9, 8: 27.5}  # small all-reduce where none was measured: between RTX PRO 6000
+_SWITCHED = ("Hopper", "Blackwell", "Blackwell Ultra")  # whose NVSwitches add up: NCCL's NVLS
+_BOARD = 8  # GPUs on one board with NVSwitches
 _SLOWEST_LINK = 16e9
 EXPERT_BITS = WEIGHT_BITS | {"fp4": 4.5, "mxfp4": 4.25}  # the scales of small blocks counted in
 _INSTEAD = {"fp4": "mxfp4", "mxfp4": "fp4", "int4": "mxfp4"}
@@ -91,10 +93,15 @@ def expert_layer(
     )
 
 
-def expert_kernel(gpu: GpuSpec, dtype: str) -> tuple[str, ExpertKernel]:
-    """The kernel that was measured for weights of that type or, where none was, another one's; its type."""
+def expert_kernel(gpu: GpuSpec, dtype: str, software: str = "vllm") -> tuple[str, ExpertKernel]:
+    """The kernel that was measured for weights of that type or, where none was, another one's; its type.
+
+    That of the server `software` is taken where it was measured apart, else vLLM's.
+    """
     measured = gpu.efficiency.experts
     for known in (dtype, _INSTEAD.get(dtype, ""), "bf16"):
+        if f"{software} {known}" in measured:
+            return known, measured[f"{software} {known}"]
         if known in measured:
             return known, measured[known]
     return dtype, UNMEASURED
@@ -151,13 +158,17 @@ class AllReduce(NamedTuple):
 
 
 def allreduce(gpu: GpuSpec, forms: Forms, *, tp: int) -> AllReduce:
-    """Over `tp` GPUs of one machine, which each send 2 (tp - 1) / tp times the size."""
+    """Over `tp` GPUs of one machine, which each send 2 (tp - 1) / tp times the size.
+
+    Where switches add up what all GPUs of a board send, each sends it once.
+    """
     link = gpu.link or gpu.pcie or _SLOWEST_LINK
-    measured = (gpu.efficiency.allreduce_us or {}).get(str(tp)) if gpu.link else None
+    measured = (gpu.efficiency.allreduce_us or {}).get(str(tp))
     traffic = 2 * (tp - 1) / tp / link
+    added_up = tp == _BOARD and gpu.arch in _SWITCHED and link > (gpu.pcie or 0)
     return AllReduce(
-        start=measured * 1e-6 if measured else _SLOW_START_S,
+        start=(measured or _PCIE_START_US.get(tp, _PCIE_START_US[_BOARD])) * 1e-6,
         byte=traffic / forms.allreduce_small,
         large_start=forms.allreduce_large_us * 1e-6,
-        large_byte=traffic / forms.allreduce_large,
+        large_byte=(1 / link if added_up else traffic) / forms.allreduce_large,
     )

@@ -29,7 +29,7 @@ from kvtui.units import picoseconds
 
 _SHORT_WINDOW = 1024  # tokens
 _PERCENT = 100
-_MLP_KERNELS = 1 / 3  # of the small kernels of a layer, nine with attention: those that experts take over
+_MLP_KERNELS = 2 / 9  # of the small kernels of a layer: experts take three over, and their router adds one
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,13 @@ class RooflineCost:
         tp: int = 1,
         kv_dtype_bytes: float = 2,
         engine: EngineProfile | None = None,
+        software: str = DEFAULT_ENGINE,
         constants: Forms | None = None,
     ) -> RooflineCost:
-        """The model as published on `tp` GPUs under an engine (default: vLLM of today)."""
+        """The model as published on `tp` GPUs under an engine (default: vLLM of today), a profile of the
+        server `software`."""
         k, e = constants or forms(), engine or profile(DEFAULT_ENGINE)
-        experts = _experts(model, gpu, tp)
+        experts = _experts(model, gpu, tp, software)
         layers = _linear(model, gpu, k, tp, experts)
         kv_second = kv_rate(gpu, k, kv_bytes=kv_dtype_bytes) * e.attention / kv_dtype_bytes  # elements
         short = [g for g in model.kv_groups if g.window and g.window <= _SHORT_WINDOW]
@@ -150,13 +152,13 @@ class _Experts(NamedTuple):
     stored: float = 0.0  # bytes
 
 
-def _experts(model: ModelSpec, gpu: GpuSpec, tp: int) -> _Experts:
+def _experts(model: ModelSpec, gpu: GpuSpec, tp: int, software: str) -> _Experts:
     """From active = dense + experts x top_k / number and total = dense + experts."""
     if model.moe is None or model.moe.top_k == model.moe.experts:  # a token that visits all: a dense model
         return _Experts()
     top = model.moe.top_k / model.moe.experts
     params = (model.params_total - model.params_active) / (1 - top)
-    dtype, kernel = expert_kernel(gpu, model.checkpoint_dtype)
+    dtype, kernel = expert_kernel(gpu, model.checkpoint_dtype, software)
     layer = expert_layer(gpu, kernel, dtype=dtype, params=params / model.layers, top=top, tp=tp)
     stored = params * EXPERT_BITS.get(model.checkpoint_dtype, 16) / 8
     return _Experts(

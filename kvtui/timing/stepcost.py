@@ -43,10 +43,11 @@ def step_cost(
             raise ConfigError("aiconfigurator has no times of a drafter", hint="leave --spec-model out")
         return aiconfigurator.table(aiconfigurator.known_as(model), gpu.id, tp, kv_dtype)
     profile = coefficients.engine(engine, beside=(TABLES,))
+    server = coefficients.software(engine)
 
     def cost(model: ModelSpec, engine: EngineProfile) -> RooflineCost:
         each = element_bytes(model, kv_dtype, tp=tp)
-        return RooflineCost.of(model, gpu, tp=tp, kv_dtype_bytes=each, engine=engine)
+        return RooflineCost.of(model, gpu, tp=tp, kv_dtype_bytes=each, engine=engine, software=server)
 
     if drafter is None:
         return cost(model, profile)

@@ -252,7 +252,7 @@ class Predictor:
         if not (1 <= clients <= 20_000 and prompt >= 1 and output >= 2):
             raise LeftOut("a benchmark needs requests, prompt tokens and two output tokens and more")
         load = Load(clients, prompt, output, shortest_length(row))
-        steps = batching(row, name.partition("-")[0], gpu)
+        steps = batching(row, _software(name), gpu)
         kv_bytes = _kv_bytes(row)
         key = (model.id, model.checkpoint_dtype, gpu.id, tp, name, load, steps, kv_bytes)
         if key not in self._loops:
@@ -271,14 +271,26 @@ class Predictor:
         return f"{name} each token{kind}", latency.tpot
 
     def _cost(self, model: ModelSpec, gpu: GpuSpec, tp: int, name: str, kv_bytes: int) -> RooflineCost:
-        profile = self._engine_profile(name)
-        return RooflineCost.of(model, gpu, tp=tp, kv_dtype_bytes=kv_bytes, engine=profile, constants=self._k)
+        return RooflineCost.of(
+            model,
+            gpu,
+            tp=tp,
+            kv_dtype_bytes=kv_bytes,
+            engine=self._engine_profile(name),
+            software=_software(name),
+            constants=self._k,
+        )
 
     def _sequence(self, name: str) -> int:
         return round(self._engine_profile(name).sequence_us * 1e6)
 
     def _engine_profile(self, name: str) -> EngineProfile:
         return self._profile or self._profiles[name]
+
+
+def _software(name: str) -> str:
+    """The server of a profile."""
+    return name.partition("-")[0]
 
 
 def engine_of(text: str) -> str:

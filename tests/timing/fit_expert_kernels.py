@@ -41,6 +41,14 @@ DTYPES = {
     "fp4": ("nvfp4",),
     "mxfp4": ("w4a8_mxfp4_mxfp8", "w4a16_mxfp4"),
 }
+# MXFP4 as TensorRT-LLM runs it. On Blackwell vLLM runs the same kernel (trtllm_fp4_block_scale_moe of
+# FlashInfer), so that it is "mxfp4" there, and not what was measured with routing and quantisation apart.
+TRTLLM = {
+    "h100": ("h100_sxm/moe/trtllm/1.3.0rc20", "h100-sxm"),
+    "h200": ("h200_sxm/moe/trtllm/1.3.0rc20", "h200"),
+    "b200": ("b200_sxm/moe/trtllm/1.3.0rc20", "b200"),
+    "gb200": ("gb200/moe/trtllm/1.3.0rc20", "gb200"),
+}
 START = ExpertKernel(30.0, 0.8, 0.4)
 LARGEST, MOST_GPUS = 16_384, 8  # tokens of a step, GPUs that share a layer
 Row = dict[str, Any]
@@ -79,6 +87,8 @@ def main(wheel: str) -> int:
         for name, (table, card) in TABLES.items():
             for dtype, rows in kinds(file, table):
                 report(name, card, dtype, rows)
+        for name, (table, card) in TRTLLM.items():
+            report(f"{name} trtllm", card, "mxfp4", dict(kinds(file, table))["mxfp4"])
     return 0
 
 
