@@ -15,11 +15,11 @@ from collections.abc import Callable
 
 from kvtui.serving.engine import UNLIMITED, Engine
 from tests.serving.digest import digest
-from tests.serving.test_ahead import AHEAD, watched
+from tests.serving.test_ahead import AHEAD, IN_STEP, watched
 from tests.serving.test_leaps import LEAPING, STEPPING, differ
 from tests.serving.test_plain import at_once, in_turns, plain, tight
 
-LANES = tuple(dict.fromkeys((*LEAPING, *STEPPING, plain, tight, *AHEAD)))
+LANES = tuple(dict.fromkeys((*LEAPING, *STEPPING, plain, tight, *IN_STEP, *AHEAD)))
 
 
 def rounds_differ(build: Callable[[int], Engine], seed: int) -> bool:

@@ -69,6 +69,15 @@ def tame(made: World, seed: int) -> Engine:
     return unwatched(prepare(config, rows, vllm=random.Random(seed).choice(SOME))[0])
 
 
+def in_step(made: World, seed: int) -> Engine:
+    """The same without asynchronous scheduling, by the rules of any release, now and then by priority."""
+    rng, (config, rows) = random.Random(seed), made
+    config = {key: option for key, option in config.items() if not key.startswith("long_prefill")}
+    config |= {"policy": rng.choice(["fcfs", "fcfs", "priority"]), "async_scheduling": False}
+    rows = [{key: cell for key, cell in row.items() if key != "abort_step"} for row in rows]
+    return unwatched(prepare(config | {"max_steps": 400}, rows, vllm=rng.choice(list(RELEASES)))[0])
+
+
 def tight_ahead(seed: int) -> Engine:
     """Prefixes in common, answers that end before they must, preemptions."""
     return tame(world(seed), seed)
@@ -79,7 +88,7 @@ def quoting_ahead(seed: int) -> Engine:
     return tame(vllm_world(seed), seed)
 
 
-def talking_ahead(seed: int) -> Engine:
+def talks(seed: int) -> World:
     """Talks whose turns come while the one before is still being answered, or soon after."""
     rng = random.Random(seed)
     rows: list[dict[str, Any]] = []
@@ -98,7 +107,23 @@ def talking_ahead(seed: int) -> Engine:
         "num_gpu_blocks": rng.choice([40, 80, 150, 1000]),
         "max_num_batched_tokens": rng.choice([70, 300]),
     }
-    return tame((config, rows), seed)
+    return config, rows
+
+
+def talking_ahead(seed: int) -> Engine:
+    return tame(talks(seed), seed)
+
+
+def tight_in_step(seed: int) -> Engine:
+    return in_step(world(seed), seed)
+
+
+def quoting_in_step(seed: int) -> Engine:
+    return in_step(vllm_world(seed), seed)
+
+
+def talking_in_step(seed: int) -> Engine:
+    return in_step(talks(seed), seed)
 
 
 def region_ahead(seed: int) -> Engine:
@@ -118,6 +143,9 @@ def region_ahead(seed: int) -> Engine:
 
 
 AHEAD = (plain_ahead, tight_ahead, quoting_ahead, talking_ahead, paged_ahead, region_ahead)
+
+
+IN_STEP = (tight_in_step, quoting_in_step, talking_in_step)
 
 
 def pickled(engine: Engine, seed: int) -> Engine:
@@ -142,6 +170,16 @@ def test_leaps_leave_what_full_steps_leave(build: Build, seed: int) -> None:
 @given(seed=st.integers(0, 10**6))
 def test_rounds_leave_what_full_steps_leave(build: Build, seed: int) -> None:
     steps = watched(build(seed))
+    assert digest(at_once(build(seed))) == steps
+    assert digest(in_turns(build(seed), seed)) == steps
+    assert digest(pickled(build(seed), seed)) == steps
+
+
+@pytest.mark.parametrize("build", IN_STEP)
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_rounds_in_step_leave_what_single_steps_leave(build: Build, seed: int) -> None:
+    steps = run(build(seed), 1)
     assert digest(at_once(build(seed))) == steps
     assert digest(in_turns(build(seed), seed)) == steps
     assert digest(pickled(build(seed), seed)) == steps
