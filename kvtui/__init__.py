@@ -7,6 +7,8 @@ From Python: `load` a trace, put lanes `side_by_side`, `run` them or step them o
     experiment = kvtui.side_by_side("chat", ["contiguous", "paged:32"], gpu="h100-sxm")
     figures = kvtui.run(experiment)
 
+`run_sweep` compares many settings.
+
 `ContiguousMemoryManager` and `PagedMemoryManager` are usable on their own. What has no name here may change.
 """
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from kvtui.comparison.lane import Lane
     from kvtui.errors import KvtuiError
     from kvtui.frames.frame import Frame
-    from kvtui.library import load, run, side_by_side
+    from kvtui.library import load, run, run_sweep, side_by_side
     from kvtui.memory.contiguous import ContiguousMemoryManager
     from kvtui.memory.paged import PagedMemoryManager
     from kvtui.traces.workload import Workload
@@ -37,6 +39,7 @@ __all__ = [
     "__version__",
     "load",
     "run",
+    "run_sweep",
     "side_by_side",
 ]
 
@@ -51,6 +54,7 @@ _HOME = {
     "Workload": "kvtui.traces.workload",
     "load": "kvtui.library",
     "run": "kvtui.library",
+    "run_sweep": "kvtui.library",
     "side_by_side": "kvtui.library",
 }
 

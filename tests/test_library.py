@@ -43,6 +43,16 @@ def test_it_gives_the_figures_of_the_command_line() -> None:
     assert ours["lanes"] == json.loads(said.stdout)["lanes"]
 
 
+def test_a_sweep_gives_what_the_command_prints() -> None:
+    words = ("burst", "--limit", "30", "--block-size", "16,64", "--kv-dtype", "auto,fp8", "--slo-ttft", "2")
+    said = json.loads(command("sweep", *words, "--jobs", "1", "--json").stdout)
+    settings = {"limit": 30, "block_size": [16, 64], "kv_dtype": ["auto", "fp8"], "ttft_s": 2.0}
+    assert json.loads(json.dumps(kvtui.run_sweep("burst", **settings))) == said
+    assert [cell["status"] for cell in said["cells"]] == ["done"] * 4
+    with pytest.raises(kvtui.KvtuiError, match="no axis blocksize"):
+        kvtui.run_sweep("burst", blocksize=16)
+
+
 def test_a_pool_by_the_log_of_a_server(tmp_path: Path) -> None:
     log = tmp_path / "vllm.log"
     log.write_text("# GPU blocks: 1001, # CPU blocks: 0\n")

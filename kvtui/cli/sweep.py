@@ -127,36 +127,17 @@ def _run(runner: Any, pools: Any, ledger: Any, cells: Any) -> bool:
 
 def _cells(options: dict[str, Any]) -> Any:
     from kvtui.cli.build import source_of
-    from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL
     from kvtui.frames.slo import Slo
-    from kvtui.serving.rules import NEWEST
     from kvtui.sweep.givenpool import with_given_pool
-    from kvtui.sweep.grid import expand, read_grid, values
+    from kvtui.sweep.grid import cells_of, read_grid, values
 
     axes, slo = read_grid(options["grid"]) if options["grid"] else ({}, {})
     axes |= {name: values(name, options[name]) for name in AXES if options[name]}
     slo |= limits(options)
-    source = options["trace"]
-    fixed = {
-        "trace": source
-        if source in _bundled() and not Path(source).exists()
-        else str(Path(source).resolve()),
-        "trace_sha256": source_of(source).sha256,
-        "model": DEFAULT_MODEL,
-        "gpu": DEFAULT_GPU,
-        "vllm": NEWEST,
-        "limit": options["limit"],
-        "until_s": options["until_s"],
-        "price": options["price"],
-        "slo": Slo(**slo),
-    }
-    return with_given_pool(expand(fixed, axes), blocks=options["blocks"], log=options["from_log"])
-
-
-def _bundled() -> Any:
-    from kvtui.traces.synthetic import bundled
-
-    return bundled()
+    trace = options["trace"]
+    fixed = {name: options[name] for name in ("limit", "until_s", "price")}
+    cells = cells_of(trace, axes, sha256=source_of(trace).sha256, slo=Slo(**slo), **fixed)
+    return with_given_pool(cells, blocks=options["blocks"], log=options["from_log"])
 
 
 def _page(options: dict[str, Any]) -> Path | None:

@@ -9,12 +9,15 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from kvtui.comparison.experiment import DEFAULT_GPU, DEFAULT_MODEL
 from kvtui.errors import ConfigError
-from kvtui.frames.slo import Slo
+from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.hardware.catalogue import nearest
+from kvtui.serving.rules import NEWEST
 from kvtui.sweep.cell import Cell
 from kvtui.sweep.choices import known
 from kvtui.sweep.digests import sealed
+from kvtui.traces.synthetic import bundled
 
 AXES = (
     *("model", "gpu", "tp", "manager", "block_size", "kv_dtype", "utilization", "max_num_seqs"),
@@ -26,6 +29,16 @@ _KINDS: dict[str, type] = {
     **dict.fromkeys(("tp", "block_size", "max_num_seqs", "max_num_batched_tokens", "max_len"), int),
 }
 MOST = 100_000  # cells
+
+
+def cells_of(
+    trace: str, axes: Mapping[str, Sequence[Any]], *, sha256: str, slo: Slo = NO_LIMITS, **fixed: Any
+) -> list[Cell]:
+    """Every combination on a trace of that digest; what `fixed` (fields of `Cell`) and axes leave open is as
+    usual. Raises ConfigError."""
+    bundled_one = trace in bundled() and not Path(trace).exists()
+    usual = {"model": DEFAULT_MODEL, "gpu": DEFAULT_GPU, "vllm": NEWEST, "slo": slo, "trace_sha256": sha256}
+    return expand(usual | fixed | {"trace": trace if bundled_one else str(Path(trace).resolve())}, axes)
 
 
 def expand(fixed: Mapping[str, Any], axes: Mapping[str, Sequence[Any]]) -> list[Cell]:
@@ -77,9 +90,14 @@ def read_grid(path: str) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
     for name, value in data.items():
         if name not in AXES:
             raise ConfigError(f"{path}: no axis {name}", hint=nearest(name, AXES))
-        listed = value if isinstance(value, list) else [value]
-        axes[name] = values(name, ";".join(str(one) for one in listed) + ";")
+        axes[name] = listed(name, value)
     return axes, slo
+
+
+def listed(name: str, value: Any) -> tuple[Any, ...]:
+    """The values of an axis from a list of them, or from one. Raises ConfigError."""
+    several = value if isinstance(value, (list, tuple)) else [value]
+    return values(name, ";".join(map(str, several)) + ";")
 
 
 def _example(kind: type) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 from kvtui.errors import ConfigError
@@ -19,6 +19,11 @@ def local(jobs: int | None = None, *, cells: int | None = None) -> list[Pool]:
         or 1
     )
     return [Pool(_process) for _ in range(count if cells is None else min(count, cells))]
+
+
+def here() -> list[Pool]:
+    """A thread of this process: nothing is started, and one cell runs at a time."""
+    return [Pool(lambda: ThreadPoolExecutor(1))]
 
 
 def _process() -> Executor:
