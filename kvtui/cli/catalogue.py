@@ -28,7 +28,7 @@ def models(id: str | None) -> None:
     kvtui models
     kvtui models llama-3.1-8b
     kvtui models meta-llama/Llama-3.1-8B-Instruct
-    kvtui models path/to/config.json
+    kvtui models ./config.json
     """
     from kvtui.hardware.catalogue import models as known
     from kvtui.hardware.catalogue import origins
