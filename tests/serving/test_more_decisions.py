@@ -37,11 +37,17 @@ def test_random_worlds(kind: str, asynchronous: bool, release: str) -> None:
     assert preempted > 20, "the worlds are too easy"
 
 
+TWO_WIDTHS = {  # worlds with layers of two widths and a drafter, and what is seldom met without
+    "ends of prompts within blocks of several hashes": (38, 162, 268, 411, 505, 642, 758, 902, 1031, 1133),
+    "windows proven from the start on, between ends of wide blocks": (76, 115),
+}
+
+
 @needs_shared
 @pytest.mark.parametrize("release", DRAFTING)
-def test_prompts_that_end_within_a_block_of_several_hashes(release: str) -> None:
-    """Chosen worlds: layers of two widths and a drafter, in which the ends of prompts are cached too."""
-    for seed in (38, 162, 268, 411, 505, 642, 758, 902, 1031, 1133):
+@pytest.mark.parametrize("what", TWO_WIDTHS)
+def test_worlds_of_two_widths(what: str, release: str) -> None:
+    for seed in TWO_WIDTHS[what]:
         world = within_reach(more_world(seed, "both"), release)
         world[0]["max_steps"] = 100
         assert difference(simulated(world, release), decide(*world, vllm=release)) is None, f"seed {seed}"
