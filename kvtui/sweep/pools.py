@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 
 from kvtui.errors import ConfigError
 from kvtui.sweep.runner import Pool
@@ -27,7 +28,20 @@ def here() -> list[Pool]:
 
 
 def _process() -> Executor:
-    return ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn"))
+    own = get_context("spawn")
+    return ProcessPoolExecutor(max_workers=1, mp_context=own, initializer=_end_with_the_parent)
+
+
+def _end_with_the_parent() -> None:
+    """In a worker: one whose parent was killed would wait for its next cell for ever."""
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def dask(address: str) -> list[Pool]:

@@ -6,6 +6,10 @@ import errno
 import io
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -18,6 +22,7 @@ from kvtui.sweep.cell import Cell, Result
 from kvtui.sweep.ledger import Ledger
 from kvtui.sweep.pools import dask, local
 from kvtui.sweep.runner import Pool, Runner
+from tests.packaging.source import ROOT
 from tests.sweep.work import cell, deadly, deadly_once, plain
 
 CELLS = [cell(n) for n in range(1, 9)]
@@ -96,6 +101,22 @@ def test_a_ledger_is_not_any_file(tmp_path: Path) -> None:
         Ledger("/dev/full")
     with pytest.raises(ConfigError, match="cannot be written"):
         Ledger(str(tmp_path / "none" / "x")).add(cell(), {"status": "done"})
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_a_sweep_that_is_killed(tmp_path: Path, how: signal.Signals) -> None:
+    said = tmp_path / "pid"
+    code = (
+        "from kvtui.sweep.ledger import Ledger; from kvtui.sweep.pools import local;"
+        "from kvtui.sweep.runner import Runner; from tests.sweep.work import cell, endless;"
+        f"Runner(local(1), Ledger(), work=endless).run([cell(1, manager={str(said)!r})])"
+    )
+    sweep = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
+    while not (said.exists() and said.read_text()):
+        assert sweep.poll() is None
+        time.sleep(0.05)
+    sweep.send_signal(how)
+    assert sweep.communicate(timeout=60) == (b"", None), "the pipe is closed when the worker has gone"
 
 
 def test_a_ledger_has_one_sweep_at_a_time(tmp_path: Path) -> None:

@@ -34,6 +34,13 @@ def plain(cell: Cell) -> Result:
     }
 
 
+def endless(cell: Cell) -> Result:
+    """Says in which process it is, and goes on for as long as that lives."""
+    Path(cell.manager).write_text(str(os.getpid()))
+    while True:
+        time.sleep(1)
+
+
 def deadly(cell: Cell) -> Result:
     """Number 3 kills every process it runs in."""
     if cell.block_size == 3:
