@@ -123,7 +123,7 @@ class RooflineCost:
         prompts = prefill * self.prompt_token + prefill_pairs * self.pair
         tokens = decodes + prefill
         linear = self._known.get(tokens)
-        if linear is None:  # as many as a step may have; a look-up saves a tenth of what a full step costs
+        if linear is None:  # a look-up takes half of the bytecodes of a step's time (92 to 42)
             linear = self._known[tokens] = self._linear(tokens)
         return linear + decodes * self.sequence + kv + prompts
 
