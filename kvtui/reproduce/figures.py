@@ -11,6 +11,7 @@ from kvtui.hardware.catalogue import nearest
 from kvtui.reproduce import batches, caches, rates, shared, sizes, stalls, swapping, translation
 from kvtui.reproduce.entry import Entry
 from kvtui.reproduce.settings import Settings
+from kvtui.workers import end_with_the_parent
 
 Figure = Callable[[Settings], list[Entry]]
 
@@ -62,7 +63,7 @@ def run(
         for name in names:
             yield name, FIGURES[name](settings)
         return
-    with ProcessPoolExecutor(workers) as pool:
+    with ProcessPoolExecutor(workers, initializer=end_with_the_parent) as pool:
         jobs = {pool.submit(FIGURES[name], settings): name for name in sorted(names, key=_rank)}
         order = as_completed(jobs) if as_done else sorted(jobs, key=lambda job: names.index(jobs[job]))
         for job in order:

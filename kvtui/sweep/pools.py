@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context, parent_process
-from threading import Thread
+from multiprocessing import get_context
 
 from kvtui.errors import ConfigError
 from kvtui.sweep.runner import Pool
+from kvtui.workers import end_with_the_parent
 
 
 def local(jobs: int | None = None, *, cells: int | None = None) -> list[Pool]:
@@ -29,19 +29,7 @@ def here() -> list[Pool]:
 
 def _process() -> Executor:
     own = get_context("spawn")
-    return ProcessPoolExecutor(max_workers=1, mp_context=own, initializer=_end_with_the_parent)
-
-
-def _end_with_the_parent() -> None:
-    """In a worker: one whose parent was killed would wait for its next cell for ever."""
-    parent = parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    Thread(target=watch, daemon=True).start()
+    return ProcessPoolExecutor(max_workers=1, mp_context=own, initializer=end_with_the_parent)
 
 
 def dask(address: str) -> list[Pool]:
