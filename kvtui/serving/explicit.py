@@ -257,11 +257,6 @@ class ExplicitScheduler(Scheduler):
         self._drafts.pop(victim, None)
         victim.stale, victim.placeholders, victim.cached, victim.drafts = victim.inflight, 0, 0, 0
 
-    def _candidate(self) -> Request | None:
-        while self.waiting and self.waiting.head().stale:
-            self._aside.append(self.waiting.take())
-        return super()._candidate()
-
     def _admissions(self, plan: Plan, cap: int | None, left: int) -> None:
         self._served = bool(plan.prefill)
         super()._admissions(plan, cap, left)
