@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kvtui.answers.kept import kept_text
 from kvtui.answers.subject import pool_told
 from kvtui.hardware.names import several
+from kvtui.units import kept_text
 
 Lane = dict[str, Any]
 Row = tuple[str, Callable[[Lane], str]]

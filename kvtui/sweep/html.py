@@ -5,7 +5,6 @@ from __future__ import annotations
 from html import escape
 
 from kvtui import __version__
-from kvtui.answers.kept import kept_text
 from kvtui.sweep.advice import (
     FP8_NOTE,
     Answer,
@@ -24,6 +23,7 @@ from kvtui.sweep.table import known_errors, named, pools_told
 from kvtui.sweep.words import SETTINGS, setting
 from kvtui.timing.predict import INHERITED
 from kvtui.traces.synthetic import bundled, recipe
+from kvtui.units import kept_text
 
 STYLE = """
 :root{--ground:#fbfaf7;--text:#22262b;--soft:#5c646d;--line:#ddd9d0;--best:#0b7a5b;--front:#2f6fb0;--other:#a9a295}

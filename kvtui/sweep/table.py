@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kvtui.answers.kept import kept_text
 from kvtui.hardware.measuredpools import told
 from kvtui.sweep.advice import (
     FP8_NOTE,
@@ -23,6 +22,7 @@ from kvtui.sweep.advice import (
 )
 from kvtui.sweep.cell import Cell, Result
 from kvtui.timing.predict import INHERITED
+from kvtui.units import kept_text
 
 HEADS = {
     "max_num_batched_tokens": "tokens/step",

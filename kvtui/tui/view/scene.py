@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from kvtui.answers.kept import kept_text
 from kvtui.comparison.heading import Heading
 from kvtui.frames.counts import LaneInfo
 from kvtui.frames.frame import Frame
@@ -19,6 +18,7 @@ from kvtui.tui.view.canvas import cut, text_width
 from kvtui.tui.view.ink import T3, Ink
 from kvtui.tui.view.listing import ALL, Listing
 from kvtui.tui.view.words import ENGLISH, phrase, word
+from kvtui.units import kept_text
 
 if TYPE_CHECKING:
     from kvtui.live.watch import Snapshot

@@ -1,4 +1,4 @@
-"""A limit that was missed never looks kept."""
+"""Figures that are cut and not rounded: a limit that was missed never looks kept."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtui.answers.kept import kept_text
+from kvtui.units import kept_text
 
 
 @given(whole=st.integers(1, 5000), data=st.data())
