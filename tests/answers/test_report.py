@@ -98,8 +98,8 @@ def test_the_table_has_a_column_a_lane() -> None:
 @pytest.mark.parametrize(
     ("name", "lanes", "options", "said"),
     [
-        ("burst", ["paged"], {}, "paged runs 25.1"),
-        ("burst", [], {}, "25.1 against 14.3 requests at once on average (1.8x), and is done in"),
+        ("burst", ["paged"], {}, "paged runs 27.1"),
+        ("burst", [], {}, "27.1 against 14.4 requests at once on average (1.9x), and is done in"),
         ("classify", [], {}, "paged wins little on this traffic"),
         ("burst", ["contiguous", "paged:128", "paged:32"], {}, ". paged-128 runs "),
         ("burst", ["paged", "paged:kv_dtype=fp8"], {}, "What fp8 KV does to answers is not simulated."),
