@@ -141,9 +141,9 @@ def test_every_encoding_says_the_same() -> None:
     [
         ("chat", {}, 1.0, 2.5),  # with preemptions
         ("chat", {"slots": 6000}, 0.99, 2.5),  # 423 of them
-        ("shared-prefix", {"slots": 5000, "max_num_batched_tokens": 512}, 1.0, 2.5),
+        ("shared-prefix", {"slots": 5000, "max_num_batched_tokens": 512}, 0.99, 2.5),
         ("burst", {}, 1.0, 5.0),
-        ("code", {"max_num_batched_tokens": 512, "block_size": 32}, 1.0, 12.0),
+        ("code", {"max_num_batched_tokens": 512, "block_size": 32}, 0.99, 12.0),
     ],
 )
 def test_simulated_servers(trace: str, settings: Row, right: float, off: float) -> None:

@@ -71,7 +71,7 @@ async def test_the_selected_request_stands_in_the_light() -> None:
 async def test_a_click_on_the_grid_tells_whose_block_it_is() -> None:
     app = still(small("paged", "paged:32", requests=150))
     async with app.run_test(size=SIZE) as pilot:
-        stand_at(app, 3.0)
+        stand_at(app, 2.0)
         grid = app.main.board.lanes[0].grid.region
         await pilot.click(offset=(grid.x + 5, grid.y + 1))
         shown = app.stage.scene().inspected
