@@ -18,7 +18,7 @@ from kvtui.backends.torch_lane import TorchLane
 from kvtui.backends.torch_planes import NO_WINDOW
 from kvtui.backends.torch_pool import Shape
 from kvtui.backends.torch_sizing import Sizing
-from kvtui.backends.whole import Whole
+from kvtui.backends.wholemodel import WholeModel
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.comparison.layers import attention_of, state_bytes
@@ -218,9 +218,9 @@ class TorchBackend:
         self._leader.lead(engine, carried)
         return carried.times
 
-    def whole(self, cost: CostModel) -> Whole:
+    def whole(self, cost: CostModel) -> WholeModel:
         """What steps that `cost` predicts come to in all layers of the model."""
-        return Whole(
+        return WholeModel(
             cost,
             real=self.real_layers,
             layers=self.all_layers,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvtui.backends.torch_device import told
 from kvtui.backends.torch_lane import WARM_UP, TorchLane
-from kvtui.backends.whole import OF_LAYERS, Whole
+from kvtui.backends.wholemodel import OF_LAYERS, WholeModel
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.serving.engine import Engine
 from kvtui.serving.measured import StepMeans, StepTimes
@@ -25,7 +25,7 @@ class Carried:
         self._spec = spec
         self.lane: TorchLane | None = None
         self._engine: Engine | None = None
-        self._whole: Whole | None = None
+        self._whole: WholeModel | None = None
         self.energy: float | None = None  # J that the device had used when the lane started
         self.alone = True  # whether nothing but the lane's own steps went on since
         self._used: float | None = None  # J a token, as of its last step

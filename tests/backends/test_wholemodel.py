@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kvtui.backends.whole import Whole
+from kvtui.backends.wholemodel import WholeModel
 from kvtui.hardware import catalogue
 from kvtui.timing.beside import beside_attention
 from kvtui.timing.roofline import LinearCost, RooflineCost
@@ -20,8 +20,8 @@ def plan(decodes: int = 0, prefill: int = 0) -> Any:
     return SimpleNamespace(decodes=decodes, prefill_tokens=prefill)
 
 
-def whole(**options: Any) -> Whole:
-    return Whole(COST, **({"real": 2, "layers": 8, "gemm": False, "predicted_for": "A10G"} | options))
+def whole(**options: Any) -> WholeModel:
+    return WholeModel(COST, **({"real": 2, "layers": 8, "gemm": False, "predicted_for": "A10G"} | options))
 
 
 def test_what_every_layer_does_takes_so_many_times_as_long() -> None:

@@ -20,7 +20,7 @@ OF_LAYERS = ("write", "attention", "copy", "swap", "gemm")  # parts of a step th
 Parts = Mapping[str, float]  # seconds of all steps together
 
 
-class Whole:
+class WholeModel:
     """The steps of one lane."""
 
     def __init__(self, cost: CostModel, *, real: int, layers: int, gemm: bool, predicted_for: str) -> None:
