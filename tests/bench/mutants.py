@@ -1,13 +1,13 @@
 """How many small faults planted in the core the tests notice.
 
-    python -m tests.bench.mutants [--percent 3] [--seed 1] [--only scheduler ...]
+    python -m tests.bench.mutants [--percent 3] [--seed 1] [--only scheduler ...] [--keep FOLDER]
 
 One place of the source is changed at a time (a comparison, a sign, a number, a condition, a call left out),
 and the tests of decisions, leaps, memory and contracts that meet the place are asked until one fails, first
 the file that noticed a fault of the module last, then the quickest. What nobody noticed is printed: a test is
 missing, or the change means nothing. Each module gives its share of the sample. Without ../shared the tests
-see less. Of processor time the start takes four minutes, a fault that is noticed a third of a second as a
-rule, one that is not all the tests that meet it.
+see less. Of processor time the start takes four minutes (seconds when FOLDER has what was found out then), a
+fault that is noticed a third of a second as a rule, one that is not all the tests that meet it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from math import ceil
+from pathlib import Path
 
 from tests.bench.faults import Mutant, mutants
-from tests.bench.witnesses import Court, Witness, court, witnesses
+from tests.bench.keeping import kept_witnesses
+from tests.bench.witnesses import Court, Witness, court
 from tests.packaging.source import modules
 
 CORE = ("kvtui.memory.", "kvtui.serving.", "kvtui.groups.")
@@ -82,10 +84,12 @@ def main() -> None:
     parser.add_argument("--percent", type=float, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=[""])
+    parser.add_argument("--keep", type=Path)
     asked = parser.parse_args()
     core = [name for name in modules() if name.startswith(CORE) and name not in SPARED]
     chosen = [name for name in core if any(part in name for part in asked.only)]
-    tests, drawn = witnesses(TESTS, chosen), list(sample(chosen, asked.percent, asked.seed))
+    tests = kept_witnesses(asked.keep, TESTS, core)
+    drawn = list(sample(chosen, asked.percent, asked.seed))
     court(TESTS, lambda court: _judge(drawn, Judge(court, tests)))
 
 
