@@ -17,12 +17,20 @@ class GroupRequest(Request):
         prompt: int,
         output: int,
         *,
-        arrival: int = 0,
-        priority: int = 0,
-        keys: list[int] | None = None,
+        arrival: int,
+        priority: int,
+        keys: list[int],
     ) -> None:
         super().__init__(number, prompt, output, arrival=arrival, priority=priority, keys=keys)
         self.width = 1
         self.beams = False
         self.sequence = 0
         self.siblings = ()
+
+    def sibling(self, sequence: int) -> GroupRequest:
+        """A further sequence, with all that this one has computed and generated."""
+        other = GroupRequest(
+            self.number, self.prompt, self.output, arrival=self.arrival, priority=self.priority, keys=[]
+        )
+        other.sequence, other.generated, other.computed = sequence, self.generated, self.computed
+        return other

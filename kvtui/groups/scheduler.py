@@ -88,8 +88,7 @@ class GroupScheduler(Scheduler):
         group = self.groups[request.number]
         assert isinstance(request, GroupRequest)
         for number in range(1, request.width):
-            child = GroupRequest(request.number, request.prompt, request.output, arrival=request.arrival)
-            child.sequence, child.generated, child.computed = number, 1, request.computed
+            child = request.sibling(number)
             self._memory.fork_request(request, child, request.computed)
             group.sequences.append(child)
             self._join(child, plan.step + 1)

@@ -16,11 +16,11 @@ class MemoryUsage(NamedTuple):
     """Slots (room for the K/V of one token) of a manager by what they hold; they add up to the pool."""
 
     stored: int
-    reserved: int = 0  # held for tokens still to come
-    internal: int = 0  # held and never used: the rest of a region, or the unfilled end of a block
-    external: int = 0  # free in holes too small for the next region
-    cached: int = 0  # full, nobody's, reusable
-    free: int = 0
+    reserved: int  # held for tokens still to come
+    internal: int  # held and never used: the rest of a region, or the unfilled end of a block
+    external: int  # free in holes too small for the next region
+    cached: int  # full, nobody's, reusable
+    free: int
 
 
 class ByName:
@@ -128,7 +128,7 @@ def usage_of(requests: Iterable[Request], pool: BlockPool, block_size: int) -> M
     held = (pool.size - pool.free) * block_size
     cached = pool.cached * block_size
     free = pool.free * block_size - cached
-    return MemoryUsage(stored=stored, internal=held - stored, cached=cached, free=free)
+    return MemoryUsage(stored, 0, held - stored, 0, cached, free)
 
 
 def check_tables(requests: Collection[Request], pool: BlockPool, block_size: int) -> None:

@@ -216,6 +216,7 @@ class ContiguousMemoryManager(ByName):
             reserved=final - stored,
             internal=self.held_slots - final,
             external=hole,
+            cached=0,
             free=self.free_blocks * self.block_size - hole,
         )
 

@@ -98,6 +98,17 @@ def test_the_oldest_copy_answers_and_its_twin_follows() -> None:
     assert pool.find(7) is None
 
 
+def test_a_block_answers_to_its_last_name_only() -> None:
+    pool = BlockPool(4)
+    first, second = pool.take(2)
+    for block, key in ((first, 7), (second, 7), (first, 8)):
+        pool.rename(block, key)
+    assert (pool.find(7), pool.find(8)) == (second, first)
+    pool.rename(second, 9)
+    assert (pool.find(7), pool.find(9)) == (None, second)
+    pool.check()
+
+
 def test_used_entries_of_the_queue_are_cut_off() -> None:
     pool = BlockPool(100)
     table = pool.take(100)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.memory.contiguous import PLACEMENT, RESERVE, ContiguousMemoryManager
 from kvtui.memory.paged import PagedMemoryManager
+from kvtui.serving.request import Request
 
 SLOTS, LONGEST = 960, 120
 
@@ -43,3 +47,28 @@ def test_usage_adds_up(kind: str, seed: int) -> None:
         memory.free(name)
     assert memory.usage().stored == memory.usage().internal == memory.usage().reserved == 0
     assert refused, "it was never full"
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    slots=st.integers(8, 90),
+    size=st.sampled_from([1, 3, 4]),
+    prompt=st.integers(1, 30),
+    output=st.integers(1, 20),
+    rule=st.sampled_from(["paged", *product(RESERVE, PLACEMENT)]),
+)
+def test_as_many_fit_as_can_be_stored(
+    slots: int, size: int, prompt: int, output: int, rule: str | tuple[str, str]
+) -> None:
+    """Requests that are there at full length at once; the last token of one is never stored."""
+    memory: PagedMemoryManager | ContiguousMemoryManager
+    if isinstance(rule, str):
+        memory = PagedMemoryManager(slots, size)
+    else:
+        memory = ContiguousMemoryManager(slots, 50, size, reserve=rule[0], placement=rule[1])
+    request = Request(0, prompt, output)
+    there = 0
+    while memory.allocate(there, prompt, output=output) is not None and memory.append(there, output - 1):
+        there += 1
+    assert memory.fit(request) == there
+    assert memory.can_hold(request) == (there > 0)
