@@ -69,8 +69,8 @@ class GroupScheduler(Scheduler):
         super().commit(plan)
         if self._searching:
             for group in self.groups.values():
-                if group.beams is not None and group.request.order >= 0:
-                    self._branch(plan, group)
+                if group.beams is not None:
+                    self._branch(plan, group.sequences, group.beams)
 
     def end_decodes(self, also: Iterable[Request] = ()) -> Sequence[Request]:
         ended = super().end_decodes(also)
@@ -96,16 +96,15 @@ class GroupScheduler(Scheduler):
         stored = request.stored(self.step)
         plan.forks = [*plan.forks, *((s, request, stored) for s in group.sequences[1:])]
 
-    def _branch(self, plan: Plan, group: Group) -> None:
+    def _branch(self, plan: Plan, sequences: Sequence[Request], beams: BeamTree) -> None:
         """Beams that lost are pruned; those that won several times are forked."""
-        stored = group.request.stored(self.step)
-        generated = stored + 1 - group.request.prompt
-        if group.beams is None or generated < 2 or len(group.sequences) == 1:
+        stored = sequences[0].stored(self.step)
+        generated = stored + 1 - sequences[0].prompt
+        if generated < 2 or len(sequences) == 1:
             return
-        sequences = group.sequences
         moves = [
             (sequences[at], sequences[parent])
-            for at, parent in enumerate(group.beams.parents(generated))
+            for at, parent in enumerate(beams.parents(generated))
             if parent != at
         ]
         if moves:

@@ -16,7 +16,7 @@ from kvtui.memory.forks import ForkingMemoryManager
 from kvtui.memory.hits import NO_HITS
 from kvtui.serving.engine import UNLIMITED
 from kvtui.serving.plan import Plan
-from kvtui.serving.request import Request
+from kvtui.serving.request import Phase, Request
 from kvtui.timing.roofline import LinearCost
 from tests.serving.build import workload
 from tests.sharing.worlds import paper_rules, world
@@ -95,6 +95,17 @@ def test_leaps_are_steps(seed: int) -> None:
     assert memory(one).copies == memory(many).copies
 
 
+def test_who_was_preempted_is_counted_until_it_is_back() -> None:
+    most = 0
+    for engine in map(world, SEEDS[:6]):
+        scheduler = engine.scheduler
+        while engine.step():
+            away = [*scheduler.waiting.first(), *scheduler.aside]
+            assert scheduler.preempted_waiting == sum(r.phase is Phase.PREEMPTED for r in away)
+            most = max(most, len(scheduler.aside))
+    assert most > 1, "groups never stood aside"
+
+
 def single(prompt: int, output: int, *, samples: int = 1, beams: int = 0, blocks: int = 64) -> GroupEngine:
     load = workload([(0, prompt, output)])
     load = replace(load, samples=np.array([samples]), beams=np.array([beams]))
@@ -128,6 +139,35 @@ def test_beams_fork_prune_and_share_more_than_samples() -> None:
     saved = [e.meter.twice / (e.meter.twice + e.meter.held) for e in (beams, samples)]
     assert saved[0] > 2 * saved[1]
     assert memory(beams).copies > 10
+
+
+def test_two_beams_are_enough_to_fork_and_prune() -> None:
+    beams, samples = single(40, 200, beams=2), single(40, 200, samples=2)
+    for engine in (beams, samples):
+        engine.run()
+    assert memory(samples).copies == 1
+    assert memory(beams).copies > 10
+
+
+def test_leaps_wait_for_beams_only_while_there_are_some() -> None:
+    load = replace(workload([(0, 16, 20), (0, 16, 300)]), beams=np.array([4, 1]))
+    engine = GroupEngine(load, paper_rules(), ForkingMemoryManager(6400), LinearCost())
+    while engine.results.finish[0] < 0:
+        engine.step(UNLIMITED)
+    assert engine.scheduler.step == 20
+    calls = 1
+    while engine.step(UNLIMITED):
+        calls += 1
+    assert engine.scheduler.step == 300
+    assert calls < 10
+
+
+@pytest.mark.parametrize(("seats", "together"), [(6, 3), (5, 2), (4, 2), (3, 1)])
+def test_every_sequence_has_a_seat(seats: int, together: int) -> None:
+    load = replace(workload([(0, 16, 60)] * 3), samples=np.array([2, 2, 2]))
+    engine = GroupEngine(load, paper_rules(seqs=seats), ForkingMemoryManager(6400), LinearCost())
+    engine.step()
+    assert (engine.scheduler.batch, len(engine.scheduler.running)) == (together, 2 * together)
 
 
 def test_one_request_that_fits_alone_is_served_however_tight() -> None:

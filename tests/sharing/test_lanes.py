@@ -14,8 +14,14 @@ from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec, named
 from kvtui.errors import ConfigError
 from kvtui.frames.frame import Cell, EventKind
+from kvtui.groups.static import StaticScheduler
 from kvtui.hardware import catalogue
+from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.serving.engine import UNLIMITED, Engine
+from kvtui.serving.rules import Rules
+from kvtui.timing.roofline import LinearCost
 from kvtui.traces.workload import Workload
+from kvtui.units import PS_PER_S
 from tests.serving.build import workload
 
 NAMES = (
@@ -131,6 +137,20 @@ def test_a_static_batch_holds_its_memory_until_its_last_answer() -> None:
     lane.run()
     finish = lane.engine.results.finish
     assert finish[0] == finish[1] < finish[2]
+
+
+def test_who_is_done_is_no_more_part_of_a_static_batch() -> None:
+    """Every step takes a second: requests that run, summed over time, are the tokens they get."""
+    requests = workload([(0, 20, 5), (0, 20, 50), (0, 20, 12)])
+    rules = Rules(128, max_num_batched_tokens=384, max_num_seqs=3, enable_chunked_prefill=False)
+    for limit in (1, UNLIMITED):
+        memory = ContiguousMemoryManager(384, 128)
+        cost = LinearCost(PS_PER_S, 0, 0)
+        engine = Engine(requests, rules, memory, cost, scheduler=StaticScheduler(rules, memory))
+        while engine.step(limit):
+            pass
+        assert engine.now_ps == 50 * PS_PER_S
+        assert engine.meter.running == (5 + 50 + 12) * PS_PER_S
 
 
 def test_equal_slots_cut_what_is_longer_and_refuse_what_does_not_fit() -> None:
