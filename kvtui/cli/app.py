@@ -3,51 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Final
 
 import click
 from click.shell_completion import CompletionItem
 
 from kvtui import __version__
 from kvtui.cli.completion import traces
+from kvtui.cli.story import COMMANDS, STORY
 
-STORY: Final = {  # the commands as a newcomer meets them, and where each is
-    "Watch": {
-        "run": "run.run",
-        "tour": "tour.tour",
-        "demo": "demo.demo",
-        "browse": "browse.browse",
-        "replay": "replay.replay",
-    },
-    "Ask": {
-        "advise": "questions.advise",
-        "capacity": "capacity.capacity",
-        "sweep": "sweep.sweep",
-        "block-sizes": "questions.block_sizes",
-        "hits": "questions.hits",
-    },
-    "Go live": {
-        "attach": "attach.attach",
-        "record": "record.record",
-        "check": "check.check",
-    },
-    "Traces": {
-        "trace": "traces.trace",
-        "workloads": "commands.workloads",
-    },
-    "Doubt": {
-        "reproduce": "reproduce.reproduce",
-        "steptime": "steptime.steptime",
-        "decisions": "commands.decisions",
-    },
-    "Look up": {
-        "help": "topics.explain",
-        "models": "catalogue.models",
-        "gpus": "catalogue.gpus",
-        "doctor": "doctor.doctor",
-    },
-}
-COMMANDS: Final = {name: place for part in STORY.values() for name, place in part.items()}
 PASSED_ON = ("--help", "-h", "--version")
 
 
@@ -66,13 +29,13 @@ class DefaultGroup(click.Group):
         return command
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """All on one screen: what each is for before it, and the two options in the text above."""
+        """The story of the commands; the two options are in the text above it."""
         formatter.write_paragraph()
-        for part, names in STORY.items():
-            for at, name in enumerate(names):
-                command = self.get_command(ctx, name)
-                assert command is not None
-                formatter.write(f"  {part * (not at):<9}{name:<13}{command.get_short_help_str(60)}\n")
+        for part, names, do in STORY:
+            alone = self.get_command(ctx, next(iter(names)))
+            assert alone is not None
+            told = do or alone.get_short_help_str(60)
+            formatter.write(f"  {part:<9}{', '.join(names):<22}{told}\n")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         completing = ctx.resilient_parsing  # the word that is being typed is not among them

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GIB = 2**30
 
 
-@click.command(short_help="The KV pool of a GPU and the requests it holds.")
+@click.command(short_help="The KV pool of a GPU, how many requests fit.")
 @click.argument("trace", required=False, shell_complete=completion.traces)
 @MODEL
 @GPU

@@ -84,7 +84,7 @@ def workloads(as_json: bool) -> None:
     say(CEILING)
 
 
-@click.command(short_help="The decisions for a recorded case, as JSON Lines.")
+@click.command(short_help="Decisions for a recorded case, as JSON Lines.")
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("trace_file", metavar="TRACE", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A new .jsonl[.gz]")

@@ -31,7 +31,7 @@ ARTICLE = "article"  # the bundled workload of an experiment that is told with i
 NO_TERMINAL = "no full screen here ({}): the summary instead"
 
 
-@click.command(short_help="Replay a trace on lanes side by side (the default).")
+@click.command(short_help="A trace on lanes side by side (the default).")
 @click.argument("trace", default="chat", metavar="[TRACE]", shell_complete=completion.traces)
 @click.option("--headless", is_flag=True, help="No screen: print the comparison as a table.")
 @click.option("--plain", is_flag=True, help="No screen: a line of text every few seconds of the run.")

@@ -37,7 +37,7 @@ def _axes(command: Any) -> Any:
     return command
 
 
-@click.command(short_help="Many settings compared, and which of them to take.")
+@click.command(short_help="Many settings compared, and which to take.")
 @click.argument("trace", default="chat", shell_complete=completion.traces)
 @_axes
 @click.option("--grid", metavar="FILE.toml", help="Axes and [slo] out of a file; options go before it.")

@@ -10,7 +10,7 @@ import click
 from kvtui.cli import completion
 
 
-@click.command("help")
+@click.command("help", short_help="What words mean: kvtui help waste.")
 @click.argument("words", nargs=-1, metavar="[TOPIC]", shell_complete=completion.topics)
 def explain(words: tuple[str, ...]) -> None:
     """Explain TOPIC in plain words, or list the topics.
@@ -45,7 +45,7 @@ def explain(words: tuple[str, ...]) -> None:
 
 def _command(words: tuple[str, ...]) -> str:
     """What explains a command, or a bundled workload; "" for a word that is neither."""
-    from kvtui.cli.app import COMMANDS
+    from kvtui.cli.story import COMMANDS
     from kvtui.traces.synthetic import bundled
 
     if words[0] in COMMANDS:

@@ -16,7 +16,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kvtui.cli.app import COMMANDS, app
+from kvtui.cli.app import app
+from kvtui.cli.story import COMMANDS
 from tests.cli.sandbox import CASE, CONFIG, CSV, MOONCAKE
 from tests.packaging.source import ROOT
 

@@ -7,8 +7,9 @@ import re
 import click
 import pytest
 
-from kvtui.cli.app import COMMANDS, app
+from kvtui.cli.app import app
 from kvtui.cli.printing import ascii_wanted, fitted, paragraphs
+from kvtui.cli.story import COMMANDS
 from kvtui.cli.topics import topics
 from kvtui.cli.traces import trace
 

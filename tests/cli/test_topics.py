@@ -10,9 +10,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kvtui.cli.app import COMMANDS as KNOWN
 from kvtui.cli.app import app
 from kvtui.cli.run import run as run_command
+from kvtui.cli.story import COMMANDS as KNOWN
 from kvtui.cli.topics import topics
 from kvtui.errors import ConfigError
 from tests.cli.run import complaint
