@@ -139,7 +139,7 @@ def test_every_encoding_says_the_same() -> None:
 @pytest.mark.parametrize(
     ("trace", "settings", "right", "off"),
     [
-        ("chat", {}, 1.0, 2.5),  # with preemptions
+        ("chat", {}, 1.0, 3.0),  # with preemptions
         ("chat", {"slots": 6000}, 0.99, 2.5),  # 423 of them
         ("shared-prefix", {"slots": 5000, "max_num_batched_tokens": 512}, 0.99, 2.5),
         ("burst", {}, 1.0, 5.0),
