@@ -20,17 +20,13 @@ def kept_witnesses(folder: Path | None, paths: Sequence[str], core: Collection[s
     if folder is None:
         return witnesses(paths, core)
     folder.mkdir(parents=True, exist_ok=True)
-    return [witness for path in paths for witness in _kept(folder, path, core)]
-
-
-def _kept(folder: Path, path: str, core: Collection[str]) -> list[Witness]:
-    file = folder / _name(path, core)
-    if file.exists():
-        kept: list[Witness] = pickle.loads(file.read_bytes())
-        return kept
-    found = witnesses([path], core)
-    file.write_bytes(pickle.dumps(found))
-    return found
+    files = {path: folder / _name(path, core) for path in paths}
+    missing = [path for path in paths if not files[path].exists()]
+    found = witnesses(missing, core) if missing else []
+    for path in missing:
+        here = [witness for witness in found if Path(witness.file).is_relative_to(path)]
+        files[path].write_bytes(pickle.dumps(here))
+    return [witness for path in paths for witness in pickle.loads(files[path].read_bytes())]
 
 
 def _name(path: str, core: Collection[str]) -> str:
