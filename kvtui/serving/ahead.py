@@ -229,9 +229,8 @@ class AheadRounds(Rounds):
             need += self._lacking(request, request.computed + n)
             plan.prefill = [(request, request.computed, n)]
             budget -= n
-            if n <= 0:
-                return None
-        if budget < 0 or need > pool.free:
+            assert n > 0  # in the step before it got a token, and so did each that decodes now
+        if need > pool.free:
             return None
         if takers:
             for request, block in zip(takers, pool.take(len(takers))):  # noqa: B905

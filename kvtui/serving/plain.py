@@ -71,12 +71,9 @@ class PlainRounds(Rounds):
         takers = self._views[scheduler.step % self._size]
         for request in scheduler._chunking:
             n = min(request.prompt + request.generated - request.computed, left)
-            if n <= 0:
-                return None
+            assert n > 0  # in the step before it got a token, and so did each that decodes now
             more = -(-(request.computed + n) // self._size) - len(request.table)
             parts.append((request, request.computed, n))
-        if left < 0:
-            return None
         if len(takers) + more > pool.free:
             return None if self._urgent else self._give_way(parts, more)
         if takers:

@@ -111,7 +111,7 @@ class Queues:
 
     def add(self, request: Request) -> None:
         """A new request, at the end of the queue (or at its place by priority)."""
-        if self.waiting and self.open:
+        if self.open:
             self.blocked = False
         self.waiting.add(request)
 

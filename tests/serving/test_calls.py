@@ -1,0 +1,51 @@
+"""What a run costs: calls for what is decided, however many steps that takes and however many wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kvtui.memory.contiguous import ContiguousMemoryManager
+from kvtui.memory.paged import PagedMemoryManager
+from kvtui.memory.protocol import MemoryManager
+from kvtui.serving.engine import UNLIMITED, Engine
+from kvtui.serving.rules import Rules
+from tests.serving.build import workload
+from tests.serving.digest import Price
+
+REQUESTS = 60
+
+
+@pytest.mark.parametrize(
+    ("seqs", "make"),
+    [(256, lambda: ContiguousMemoryManager(800, 400)), (2, lambda: PagedMemoryManager(8000))],
+)
+def test_who_waits_costs_nothing(seqs: int, make: Callable[[], MemoryManager]) -> None:
+    """Everybody comes in by one call and is decoded by another, though two run and all others queue."""
+    load = workload([(2e-7 * i, 40, 300) for i in range(REQUESTS)])
+    engine = Engine(load, Rules(400, max_num_seqs=seqs), make(), Price())
+    calls = 1
+    while engine.step(UNLIMITED):
+        calls += 1
+    assert engine.results.finished == REQUESTS
+    assert engine.scheduler.step > 9000
+    assert calls < 2 * REQUESTS + 10
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("steps", [*range(8), 30, 71])
+def test_rounds_go_on_where_single_steps_stopped(
+    ahead: bool, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prompts that take several steps, longer than the queue is at times."""
+    asks = [(2e-7 * (i // 3), 30 + 40 * (i % 5), 1 + i % 40) for i in range(REQUESTS)]
+    rules = Rules(1000, max_num_batched_tokens=48, max_num_seqs=9, async_scheduling=ahead)
+    engine = Engine(workload(asks), rules, PagedMemoryManager(8000), Price())
+    for _ in range(steps):
+        engine.step()
+    beside: list[int] = []
+    monkeypatch.setattr(Engine, "step", lambda engine, limit: beside.append(limit))
+    assert not engine.run()
+    assert engine.results.finished == REQUESTS
+    assert not beside
