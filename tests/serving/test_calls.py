@@ -10,9 +10,12 @@ from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.memory.protocol import MemoryManager
 from kvtui.serving.engine import UNLIMITED, Engine
+from kvtui.serving.plan import Plan
 from kvtui.serving.rules import Rules
+from kvtui.serving.scheduler import Scheduler
 from tests.serving.build import workload
 from tests.serving.digest import Price
+from tests.serving.test_leaps import contiguous, paged
 
 REQUESTS = 60
 
@@ -49,3 +52,24 @@ def test_rounds_go_on_where_single_steps_stopped(
     assert not engine.run()
     assert engine.results.finished == REQUESTS
     assert not beside
+
+
+@pytest.mark.parametrize("build", [paged, contiguous])
+def test_the_batch_is_looked_at_one_by_one_only_where_somebody_gives_way(
+    build: Callable[[int], Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[Plan] = []
+    walk = Scheduler._walk
+
+    def watched(scheduler: Scheduler, plan: Plan, cap: int | None, budget: int) -> int:
+        if len(scheduler._chunking) < 2 and len(scheduler.running) <= budget:  # tokens are no reason
+            plans.append(plan)
+        return walk(scheduler, plan, cap, budget)
+
+    monkeypatch.setattr(Scheduler, "_walk", watched)
+    for seed in range(12):
+        engine = build(seed)
+        while engine.step():
+            pass
+    assert all(plan.preempted for plan in plans)
+    assert bool(plans) == (build is paged)

@@ -37,3 +37,12 @@ def test_two_beams_become_one_as_often_as_reckoned() -> None:
 def test_requests_differ() -> None:
     stories = {tuple(BeamTree(number, 4).parents(length)) for number in range(20) for length in (2, 3)}
     assert len(stories) > 5
+
+
+def test_a_search_is_the_same_in_every_version() -> None:
+    """Recordings hold what was drawn; a lane that is played again has to branch as it did."""
+    tree, other = BeamTree(7, 4), BeamTree(123_456, 3, gap=0.2)
+    story = [[0, 1, 3, 3], [0, 0, 3, 3], [0, 0, 2, 0], [2, 1, 2, 2], [0, 2, 2, 3], [0, 2, 2, 3], [0, 2, 2, 2]]
+    assert [tree.parents(length) for length in range(2, 9)] == story
+    story = [[2, 2, 2], [2, 1, 2], [0, 0, 0], [0, 0, 2], [0, 0, 0], [0, 0, 0], [1, 1, 1]]
+    assert [other.parents(length) for length in range(2, 9)] == story
