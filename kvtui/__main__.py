@@ -27,6 +27,8 @@ def main() -> None:
     except KeyboardInterrupt:  # before it could answer itself
         print("kvtui: interrupted", file=sys.stderr)
         sys.exit(130)
+    finally:
+        gc.freeze()  # it goes with the process: the interpreter looks for garbage in all that is not frozen
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -83,7 +82,7 @@ def _pools(card: GpuSpec) -> str:
 
 def _facts(spec: ModelSpec | GpuSpec, origins: dict[str, str]) -> str:
     """A line for each field that says something."""
-    values = {field.name: getattr(spec, field.name) for field in fields(spec)}
+    values = spec._asdict()
     values["verified"] = f"{spec.verified}: {origins[spec.verified]}"
     told = {
         name: f"{_told(value)} {UNITS.get(name, '')}".rstrip()
@@ -101,8 +100,6 @@ def _told(value: Any) -> str:
             return "yes" if value else "no"
         case int():
             return f"{value:,}"
-        case tuple():
-            return ", ".join(map(_told, value))
         case KvGroup():
             heads = f", {value.kv_heads} KV heads of {value.head_dim}" if value.kv_heads else ""
             window = f", window {value.window:,}" if value.window else ""
@@ -113,4 +110,6 @@ def _told(value: Any) -> str:
             return f"{value.low:g} to {value.high:g} ({value.as_of}: {value.basis})"
         case Efficiency():
             return f"kernels as on {value.id} ({value.source})"
+        case tuple():
+            return ", ".join(map(_told, value))
     return str(value)

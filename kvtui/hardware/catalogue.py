@@ -1,13 +1,13 @@
-"""Models and GPUs that kvtui knows: facts with their source, read from the data files of the package."""
+"""Models and GPUs that kvtui knows: facts with their source, read from the data files of the package.
 
-from __future__ import annotations
+Annotations are evaluated here: left as text, `NamedTuple` would compile each of them at every start.
+"""
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kvtui.errors import ConfigError
 
@@ -19,8 +19,7 @@ WEIGHT_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "fp4": 4
 QUANTISED = {"int4": 4.25, "fp4": 4.5, "mxfp4": 4.25, "fp8": 8.0, "int8": 8.0}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(NamedTuple):
     """What a layer of linear attention keeps of a request: the last inputs of a convolution, 16 bits each,
     and a recurrent state."""
 
@@ -36,8 +35,7 @@ class State:
         return self.channels // tp * (self.past + drafts) * 2 + self.numbers // tp * self.element
 
 
-@dataclass(frozen=True, slots=True)
-class KvGroup:
+class KvGroup(NamedTuple):
     """Layers of one kind of attention: full, sliding, chunked, mla, or linear (a state of fixed size)."""
 
     kind: str
@@ -58,8 +56,7 @@ class KvGroup:
         return self.layers * 2 * max(1, self.kv_heads // tp) * self.head_dim
 
 
-@dataclass(frozen=True, slots=True)
-class Experts:
+class Experts(NamedTuple):
     """Experts of a mixture-of-experts model: how many a layer has and how many a token visits."""
 
     experts: int
@@ -67,8 +64,7 @@ class Experts:
     intermediate: int | None  # width of one expert, where known
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSpec:
+class ModelSpec(NamedTuple):
     """Shape of one model. `verified` is config, text or unverified (see data/models.json)."""
 
     id: str
@@ -142,8 +138,7 @@ class ModelSpec:
         return round((self.params_total - embeddings) * QUANTISED[dtype] / 8) + 2 * embeddings
 
 
-@dataclass(frozen=True, slots=True)
-class ExpertKernel:
+class ExpertKernel(NamedTuple):
     """The kernel of all experts of a layer: what it takes whatever its size, and shares of the peaks."""
 
     floor_us: float
@@ -151,8 +146,7 @@ class ExpertKernel:
     mfu: float
 
 
-@dataclass(frozen=True, slots=True)
-class Efficiency:
+class Efficiency(NamedTuple):
     """Share of the peak that kernels reach on a GPU (see data/efficiency.json)."""
 
     id: str
@@ -166,11 +160,10 @@ class Efficiency:
     gemm_mfu_fp4: float | None
     l2_bytes: int
     source: str
-    experts: dict[str, ExpertKernel] = field(default_factory=dict)  # by type of weights
+    experts: dict[str, ExpertKernel]  # by type of weights
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(NamedTuple):
     """Dollars per GPU hour, an example of the date `as_of` for the user to replace."""
 
     low: float
@@ -179,8 +172,7 @@ class Price:
     basis: str
 
 
-@dataclass(frozen=True, slots=True)
-class GpuSpec:
+class GpuSpec(NamedTuple):
     """One accelerator: bytes, bytes/s and dense FLOP/s. `verified` is spec, partly or unverified."""
 
     id: str

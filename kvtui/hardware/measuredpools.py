@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -41,7 +41,7 @@ class MeasuredPool:
         """What is estimated for this server."""
         return pool(
             catalogue.model(self.model),
-            replace(catalogue.gpu(self.gpu), memory_bytes=self.memory_bytes),
+            catalogue.gpu(self.gpu)._replace(memory_bytes=self.memory_bytes),
             utilization=self.utilization,
             tp=self.tp,
             dtype=self.dtype,

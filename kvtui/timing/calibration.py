@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -47,7 +47,7 @@ def fit(start: Coefficients, names: Sequence[str], errors: Errors) -> Coefficien
 
     def residuals(x: np.ndarray) -> np.ndarray:
         values = dict(zip(names, np.exp(x).tolist(), strict=True))
-        return np.concatenate([np.array(errors(replace(start, **values))), _NEAR_START * (x - origin)])
+        return np.concatenate([np.array(errors(start._replace(**values))), _NEAR_START * (x - origin)])
 
     here = residuals(at)
     for _ in range(ROUNDS):
@@ -66,7 +66,7 @@ def fit(start: Coefficients, names: Sequence[str], errors: Errors) -> Coefficien
             break
         else:
             damping *= 5
-    return replace(start, **{name: float(f"{v:.4g}") for name, v in zip(names, np.exp(at), strict=True)})
+    return start._replace(**{name: float(f"{v:.4g}") for name, v in zip(names, np.exp(at), strict=True)})
 
 
 def calibrate(rows: Sequence[Row], start: EngineProfile) -> EngineProfile:
@@ -117,4 +117,4 @@ def _loss(residuals: np.ndarray) -> float:
 
 def as_data(coefficients: EngineProfile | Forms) -> dict[str, float]:
     """By name, as the data file has them."""
-    return asdict(coefficients)
+    return coefficients._asdict()

@@ -2,17 +2,16 @@
 
 `Forms` belongs to kernels, `EngineProfile` to the software around them. Both come from data/steptime.json,
 which tests/timing/fit_step_times.py writes; `kvtui steptime --fit` writes a profile of the user's own.
-"""
 
-from __future__ import annotations
+Annotations are evaluated here: left as text, `NamedTuple` would compile each of them at every start.
+"""
 
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import nearest
@@ -23,8 +22,7 @@ SOFTWARE = "engine"  # key of a calibration file: the server whose profile the f
 _FILE = Path(__file__).parents[1] / "data" / "steptime.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Forms:
+class Forms(NamedTuple):
     """Constants shared by all GPUs; without a unit they multiply an efficiency of the catalogue."""
 
     overlap: float  # share of the shorter of reading and computing that the longer does not hide
@@ -44,8 +42,7 @@ class Forms:
     allreduce_large_us: float
 
 
-@dataclass(frozen=True, slots=True)
-class EngineProfile:
+class EngineProfile(NamedTuple):
     """Host times of an inference engine, and how its kernels do against those that were measured alone."""
 
     base_us: float  # a step
@@ -108,7 +105,7 @@ def residuals() -> list[dict[str, Any]]:
 
 def calibration_text(profile: EngineProfile, about: dict[str, Any]) -> str:
     """The file that `engine` reads back."""
-    return json.dumps({CALIBRATION: 1, "profile": asdict(profile), **about}, indent=2) + "\n"
+    return json.dumps({CALIBRATION: 1, "profile": profile._asdict(), **about}, indent=2) + "\n"
 
 
 @cache
@@ -127,7 +124,7 @@ def _calibration(path: Path) -> EngineProfile:
         profile = EngineProfile(**{key: float(value) for key, value in data["profile"].items()})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read as a calibration: {error}") from None
-    for name, value in asdict(profile).items():
+    for name, value in profile._asdict().items():
         if not 0 < value < 1e9:
             raise ConfigError(
                 f"{path}: {name} is {value:g}, and a calibration has numbers above 0 and below 1e9",

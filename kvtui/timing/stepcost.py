@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.hardware.kvtypes import element_bytes
@@ -53,5 +51,5 @@ def step_cost(
         return cost(model, profile)
     from kvtui.timing.drafting import DraftingCost
 
-    inside = replace(profile, base_us=_INSIDE, sequence_us=_INSIDE)
+    inside = profile._replace(base_us=_INSIDE, sequence_us=_INSIDE)
     return DraftingCost(cost(model, profile), cost(drafter, inside), passes)

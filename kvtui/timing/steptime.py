@@ -13,7 +13,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -229,7 +229,7 @@ class Predictor:
         batch, context = row.count("batch_size"), row.count("context_len")
         kv_bytes = _kv_bytes(row)
         if _phase(row) == "decode":
-            kv = batch * context * kv_bytes * replace(group, layers=1).kv_elements(tp)
+            kv = batch * context * kv_bytes * group._replace(layers=1).kv_elements(tp)
             return decode_attention(gpu, self._k, kv=kv, kv_bytes=kv_bytes)
         tokens = row.count("chunk_tokens", batch * context)
         pair = prompt_pair(model, gpu, self._k, tp=tp, kv_bytes=kv_bytes)
@@ -315,8 +315,8 @@ def _model(row: Row) -> ModelSpec:
     if dtype not in WEIGHT_BITS:
         raise LeftOut(f'unknown dtype "{dtype}"')
     bits = {WEIGHT_BITS[dtype], WEIGHT_BITS.get(model.checkpoint_dtype, 4)}
-    return replace(
-        model, checkpoint_dtype=dtype, checkpoint_bytes=model.checkpoint_bytes if len(bits) == 1 else None
+    return model._replace(
+        checkpoint_dtype=dtype, checkpoint_bytes=model.checkpoint_bytes if len(bits) == 1 else None
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,7 +71,7 @@ def test_tokens_of_the_longest_requests_are_what_vllm_logs() -> None:
         "Available KV cache memory: 5.98 GiB\nGPU KV cache size: 567,978 tokens\n"
         "Maximum concurrency for 131,072 tokens per request: 4.33x"
     )
-    served = replace(model("qwen3.5-35b-a3b"), max_positions=131_072)
+    served = model("qwen3.5-35b-a3b")._replace(max_positions=131_072)
     pool = capacity(Question(served, gpu("rtx5090"), kv_dtype="fp8", log=log))["pool"]
     assert pool["in_longest_requests"] == {"length": 131_072, "tokens": 567_978}
 
@@ -190,7 +189,7 @@ def test_a_mixture_is_an_upper_bound_and_too_large_is_refused() -> None:
 
 def test_a_card_of_24_gib_is_within_five_per_cent_or_an_upper_bound() -> None:
     """A8, the card itself: LLMServingSim's RTX 4090 with vLLM 0.19.0, 2,588 blocks at 0.9."""
-    card = replace(gpu("rtx4090"), memory_bytes=25_250_627_584)
+    card = gpu("rtx4090")._replace(memory_bytes=25_250_627_584)
     pool = capacity(Question(LLAMA, card, utilization=0.9, vllm="0.19"))["pool"]
     assert 2588 < pool["num_gpu_blocks"] < 2588 * 1.08
     assert pool["upper_bound"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +29,7 @@ def decodes(requests: int, context: int) -> Batch:
 def test_a_profile_is_fitted_to_measured_steps(tmp_path: Path) -> None:
     """The device is one that a known profile describes: it is found again."""
     model, start = model_named("llama-3.1-8b"), engine("vllm")
-    slower = replace(start, base_us=3 * start.base_us, memory=start.memory / 2)
+    slower = start._replace(base_us=3 * start.base_us, memory=start.memory / 2)
     cost = RooflineCost.of(model, gpu_named(CARD), engine=slower)
     table = StepTable(str(tmp_path / "steps.csv"))
     table.layers, table.whole = model.layers, True

@@ -131,9 +131,9 @@ def test_what_tensors_cannot_do_is_refused(lanes: list[str], settings: dict[str,
 
 def test_heads_that_cannot_be_shared_are_refused() -> None:
     tried = experiment()
-    group = replace(tried.model.kv_groups[0], kv_heads=3)
+    group = tried.model.kv_groups[0]._replace(kv_heads=3)
     with pytest.raises(ConfigError, match="cannot share 3 heads"):
-        on_cpu(replace(tried, model=replace(tried.model, kv_groups=(group,))))
+        on_cpu(replace(tried, model=tried.model._replace(kv_groups=(group,))))
 
 
 def test_without_a_device_nothing_is_measured() -> None:
@@ -298,11 +298,11 @@ def test_whole_steps_are_rows_of_their_own(tmp_path: Path) -> None:
     from kvtui.backends.steptable import StepTable
 
     steps = StepTable(str(tmp_path / "times.csv"))
-    model = replace(
-        experiment().model, layers=2, hidden=64, intermediate=96, vocab=512, heads=4, kv_heads=2, head_dim=16
+    model = experiment().model._replace(
+        layers=2, hidden=64, intermediate=96, vocab=512, heads=4, kv_heads=2, head_dim=16
     )
-    group = replace(model.kv_groups[0], layers=2, kv_heads=2, head_dim=16)
-    tried = replace(experiment(requests=4), model=replace(model, kv_groups=(group,)))
+    group = model.kv_groups[0]._replace(layers=2, kv_heads=2, head_dim=16)
+    tried = replace(experiment(requests=4), model=model._replace(kv_groups=(group,)))
     lanes = on_cpu(tried, verify=2, table=steps, gemm=True, kv_layers=2, share=0.01).build(watched=False)
     for lane in lanes:
         lane.run()

@@ -81,9 +81,9 @@ def test_a_model_with_windows_has_layers_of_each_kind() -> None:
     """Small copies of a model: half of its layers look back 24 tokens."""
     model = catalogue.model("gpt-oss-20b")
     groups = tuple(
-        replace(g, kv_heads=1, head_dim=16, window=g.window and 24, layers=2) for g in model.kv_groups
+        g._replace(kv_heads=1, head_dim=16, window=g.window and 24, layers=2) for g in model.kv_groups
     )
-    small = replace(model, layers=4, heads=2, kv_heads=1, head_dim=16, kv_groups=groups)
+    small = model._replace(layers=4, heads=2, kv_heads=1, head_dim=16, kv_groups=groups)
     tried = on_cpu(replace(experiment(*LANES), model=small), verify=2)
     contiguous, paged = tried.build(watched=False)
     said = []
@@ -102,12 +102,12 @@ def hybrid() -> ModelSpec:
     """A small copy of a model: three of four layers keep a state."""
     model = catalogue.model("qwen3.5-35b-a3b")
     groups = tuple(
-        replace(g, layers=6, state=replace(g.state, channels=32, numbers=128))
+        g._replace(layers=6, state=g.state._replace(channels=32, numbers=128))
         if g.state is not None
-        else replace(g, kv_heads=1, head_dim=16, layers=2)
+        else g._replace(kv_heads=1, head_dim=16, layers=2)
         for g in model.kv_groups
     )
-    return replace(model, layers=8, heads=2, kv_heads=1, head_dim=16, kv_groups=groups)
+    return model._replace(layers=8, heads=2, kv_heads=1, head_dim=16, kv_groups=groups)
 
 
 def test_beside_states_attention_reads_right_and_states_are_said_not_to_be_held() -> None:
@@ -133,7 +133,7 @@ def test_layers_of_several_widths_have_no_tensors() -> None:
     model = catalogue.model("gpt-oss-20b")
     wide, narrow = model.kv_groups
     tried = replace(
-        experiment(), model=replace(model, kv_groups=(wide, replace(narrow, kv_heads=4))), slots=2**14
+        experiment(), model=model._replace(kv_groups=(wide, narrow._replace(kv_heads=4))), slots=2**14
     )
     with pytest.raises(ConfigError, match="differ in their K/V heads"):
         on_cpu(tried)

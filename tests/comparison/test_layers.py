@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,7 +109,7 @@ def test_one_block_table_for_all(id: str) -> None:
 def test_layers_of_another_width() -> None:
     gemma = catalogue.model("gemma-3-12b")
     sliding, full = gemma.kv_groups
-    model = replace(gemma, kv_groups=(sliding, replace(full, kv_heads=2 * full.kv_heads)))
+    model = gemma._replace(kv_groups=(sliding, full._replace(kv_heads=2 * full.kv_heads)))
     assert set(layers_of(model)) == {"sliding:1024", "full*2"}
     groups = groups_of(layers_of(model), 16, Rules(8192))
     assert {(g.window, g.size) for g in groups} == {(1024, 32), (None, 16)}

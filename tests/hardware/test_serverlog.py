@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,7 +51,7 @@ def test_wordings(line: str, field: str, value: int) -> None:
     assert len(log.lines) == 1
 
 
-QWEN3_1_7B = replace(model("qwen3-0.6b"), kv_groups=(KvGroup("full", 28, kv_heads=8, head_dim=128),))
+QWEN3_1_7B = model("qwen3-0.6b")._replace(kv_groups=(KvGroup("full", 28, kv_heads=8, head_dim=128),))
 # What vLLM logged of its bytes, and the tokens that it logged beside, null block included.
 LOGGED = [
     (10.55, "fp8", model("qwen3-30b-a3b"), 1, 230_528),  # vllm issue 25350

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from kvtui.errors import ConfigError, DoesNotFit
@@ -135,8 +133,8 @@ def test_blocks_bytes_and_tokens_agree_to_the_token() -> None:
 
 def test_four_mib_a_block_of_64_tokens() -> None:
     """16 of 64 layers keep KV, 4 heads of 256."""
-    groups = tuple(replace(group, layers=16, kv_heads=4, head_dim=256) for group in LLAMA.kv_groups)
-    hybrid = replace(LLAMA, layers=64, kv_groups=groups)
+    groups = tuple(group._replace(layers=16, kv_heads=4, head_dim=256) for group in LLAMA.kv_groups)
+    hybrid = LLAMA._replace(layers=64, kv_groups=groups)
     assert pool(hybrid, gpu("h100-sxm"), block_size=64).block_bytes == 4 * 2**20
 
 

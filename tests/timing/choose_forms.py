@@ -14,7 +14,6 @@ from __future__ import annotations
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import permutations
 from statistics import mean, median
 
@@ -76,7 +75,7 @@ def starts(table: str) -> None:
     rows = served(read(table)[0])
     by_engine = [[r for r in rows if r.text("engine").startswith(n)] for n in ("vllm", "trtllm", "sglang")]
     for base, layer in STARTS:
-        start, medians = replace(FROM, base_us=base, layer_us=layer), []
+        start, medians = FROM._replace(base_us=base, layer_us=layer), []
         for seen, asked in permutations(by_engine, 2):
             found = fit(start, SERVED, lambda p, seen=seen: log_errors(seen, profile=p))
             tokens = [row for row in asked if row.text("phase") == "e2e_tpot"]

@@ -14,7 +14,6 @@ from __future__ import annotations
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from math import log
 from typing import Any
 
@@ -97,7 +96,7 @@ def report(name: str, card: str, dtype: str, rows: Sequence[Row]) -> None:
         return [1000 * sum(terms(row, card, dtype, kernel)) / row["latency"] for row in rows]
 
     found = fit(START, ("floor_us", "mbu", "mfu"), lambda kernel: [log(ratio) for ratio in ratios(kernel)])
-    print(name, dtype, asdict(found), spread([ratio - 1 for ratio in ratios(found)]))
+    print(name, dtype, found._asdict(), spread([ratio - 1 for ratio in ratios(found)]))
 
 
 if __name__ == "__main__":

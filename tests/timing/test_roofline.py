@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,10 +93,10 @@ def test_experts_take_their_fixed_time_and_are_never_faster_than_dense_layers_of
 ) -> None:
     oss = model("gpt-oss-120b")
     mixture = RooflineCost.of(oss, gpu(card))
-    active = replace(
-        oss, moe=None, params_total=oss.params_active, checkpoint_bytes=None, checkpoint_dtype="bf16"
+    active = oss._replace(
+        moe=None, params_total=oss.params_active, checkpoint_bytes=None, checkpoint_dtype="bf16"
     )
-    dense = RooflineCost.of(replace(active, intermediate=1), gpu(card))
+    dense = RooflineCost.of(active._replace(intermediate=1), gpu(card))
     kernel = expert_kernel(gpu(card), "mxfp4")[1]
     assert mixture.fixed > oss.layers * kernel.floor_us * 1e6
     assert mixture.step(0, 0, tokens, 0) <= mixture.step(0, 0, tokens + 1, 0)
@@ -108,10 +106,10 @@ def test_experts_take_their_fixed_time_and_are_never_faster_than_dense_layers_of
 def test_a_mixture_of_which_a_token_visits_all_is_a_dense_model() -> None:
     mixture = model("mixtral-8x7b")
     assert mixture.moe is not None
-    all_of_it = replace(
-        mixture, moe=replace(mixture.moe, top_k=mixture.moe.experts), params_active=mixture.params_total
+    all_of_it = mixture._replace(
+        moe=mixture.moe._replace(top_k=mixture.moe.experts), params_active=mixture.params_total
     )
-    dense = replace(all_of_it, moe=None)
+    dense = all_of_it._replace(moe=None)
     assert RooflineCost.of(all_of_it, gpu("h100-sxm")) == RooflineCost.of(dense, gpu("h100-sxm"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -255,7 +255,7 @@ def test_quantiles() -> None:
 
 
 def test_a_fit_finds_the_coefficients_that_made_the_times() -> None:
-    true = replace(engines()["vllm"], base_us=4000.0, sequence_us=90.0)
+    true = engines()["vllm"]._replace(base_us=4000.0, sequence_us=90.0)
     cells = {"gpu": "H100-80GB-SXM", "model": "Llama-3-8B", "phase": "decode", "scope": "step"}
     rows = [row(**cells, batch_size=str(n), context_len=str(c)) for n in (1, 8, 32, 128) for c in (100, 4000)]
     predicted = [c.predicted for c in check(rows, profile=true).compared]
@@ -287,12 +287,12 @@ def test_a_fit_without_rows_stays_where_it_is() -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
-@pytest.mark.parametrize("name", list(asdict(engines()["vllm"])))
+@pytest.mark.parametrize("name", engines()["vllm"]._fields)
 def test_a_calibration_that_nothing_can_be_divided_by_is_refused(
     tmp_path: Path, name: str, value: float
 ) -> None:
     path = tmp_path / "mine.json"
-    path.write_text(calibration_text(replace(engines()["vllm"], **{name: value}), {}))
+    path.write_text(calibration_text(engines()["vllm"]._replace(**{name: value}), {}))
     with pytest.raises(ConfigError, match=rf"mine\.json: {name} is "):
         engine(str(path))
 
