@@ -36,6 +36,8 @@ TESTS = (  # slow ones that see little more are left out
     "tests/serving/test_decisions.py",
     "tests/serving/test_more_decisions.py",
     "tests/vllm",
+    "tests/serving/test_calls.py",
+    "tests/serving/test_waiting.py",
     "tests/serving/test_plain.py",
     "tests/serving/test_ahead.py",
     "tests/serving/test_leaps.py",

@@ -118,6 +118,7 @@ def test_samples_share_the_prompt_and_copy_its_unfilled_end() -> None:
     engine.step()  # the prompt: two full blocks and one that is half full
     assert manager.blocks - manager.free_blocks == 3
     assert manager.pool.shared == 9
+    assert manager.levels(None).twice == 3 * 40
     engine.step()  # three of four copy the last block before they write
     assert manager.copies == 3
     assert manager.blocks - manager.free_blocks == 2 + 4
