@@ -2,8 +2,8 @@
 
 While a step runs the next one is scheduled: who has the last token on its way gets nothing more, but keeps
 place and memory for that step. Between rounds what is computed and what is in flight is explicit, as
-`ExplicitScheduler` has it; within them it follows from when a request began to decode. Whoever comes in is
-taken in by the scheduler itself: a round looks at that and at what changes, and at nobody else.
+`ExplicitScheduler` has it; within them it follows from when a request began to decode. A round looks at who
+comes in and at what changes, and at nobody else. Who has to give way is left to the scheduler.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from kvtui.memory.paged import PagedMemoryManager
 from kvtui.memory.pool import BlockPool
 from kvtui.memory.protocol import MemoryManager
 from kvtui.memory.wheel import PhaseWheel
+from kvtui.serving.admitting import AdmittingRounds
 from kvtui.serving.explicit import Answer, ExplicitScheduler
 from kvtui.serving.finishes import Finishes
-from kvtui.serving.plan import Plan
 from kvtui.serving.request import Request
-from kvtui.serving.rounds import Rounds, alone
+from kvtui.serving.rounds import alone
+from kvtui.serving.tally import Part
 
 if TYPE_CHECKING:
     from kvtui.serving.engine import Engine
 
-Part = tuple[Request, int, int]  # of a prompt: request, first token, tokens
 FEW = 4  # calls that are not worth going over to rounds and back
 PATIENCE = 5  # how often the calls are doubled that pass before it is tried again
 
 
-class AheadRounds(Rounds):
+class AheadRounds(AdmittingRounds):
     """Rounds of one engine, for as long as its scheduler and manager are these."""
 
     def __init__(
@@ -186,15 +186,17 @@ class AheadRounds(Rounds):
             ending.sort(key=attrgetter("order"))
         resting = [r for r in ending if r.max_tokens <= r.output or not self._goes_on(r)]
         coming = len(scheduler.running) - len(scheduler._chunking)
-        plan = self._scheduled(coming - len(resting), resting)
-        if plan is None or not (coming or plan.prefill):
+        decodes = coming - len(resting)
+        left = scheduler.rules.token_budget - decodes
+        parts = self._go_on(left, resting)
+        hits = [] if parts is None else self._come_in(parts, left)
+        if parts is None or not (coming or parts):
             for request in ending:
                 scheduler._finishes.add(request)
             return False
         offsets = sum([request.offset for request in resting])
-        plan.decode_context = scheduler._offsets - offsets + plan.decodes * (step + 1)
-        plan.stored = plan.decode_context + offsets + len(resting) * step
-        dt = self._measured(plan)
+        context = scheduler._offsets - offsets + decodes * (step + 1)
+        dt = self._measured(decodes, context, parts, hits, context + offsets + len(resting) * step)
         engine._tokens += coming
         if self._fresh:
             self._first_tokens(engine.now_ps)
@@ -206,7 +208,7 @@ class AheadRounds(Rounds):
         engine.now_ps += dt
         engine._idle = 0
         scheduler.step += 1
-        self._computed(plan.prefill)
+        self._computed(parts)
         return True
 
     def _goes_on(self, request: Request) -> bool:
@@ -214,21 +216,19 @@ class AheadRounds(Rounds):
         most = min(request.prompt + request.max_tokens, self._scheduler.rules.max_model_len)
         return request.offset + self._scheduler.step + 1 < most
 
-    def _scheduled(self, decodes: int, resting: list[Request]) -> Plan | None:
-        """Blocks for all who run but those `resting`, and who comes in; None where it is not as plain."""
-        scheduler, pool, step = self._explicit, self._pool, self._scheduler.step
-        plan = Plan(step)
-        plan.decodes = decodes
-        budget = scheduler.rules.token_budget - decodes
+    def _go_on(self, left: int, resting: list[Request]) -> list[Part] | None:
+        """Blocks for all who run but those `resting`, the next part of a prompt with `left` tokens; None (no
+        effect) where it is not as plain."""
+        scheduler, pool, step = self._scheduler, self._pool, self._scheduler.step
+        parts: list[Part] = []
         takers: Collection[Request] = self._views[step % self._size]
         if resting and takers:
             takers = [request for request in takers if request not in resting]
         need = len(takers)
         for request in scheduler._chunking:
-            n = min(request.known - request.computed, budget)
+            n = min(request.known - request.computed, left)
             need += self._lacking(request, request.computed + n)
-            plan.prefill = [(request, request.computed, n)]
-            budget -= n
+            parts.append((request, request.computed, n))
             assert n > 0  # in the step before it got a token, and so did each that decodes now
         if need > pool.free:
             return None
@@ -237,15 +237,18 @@ class AheadRounds(Rounds):
                 request.table.append(block)
         if self._hot.count:
             self._publish(step, 1, resting)
-        for request, start, n in plan.prefill:
+        for request, start, n in parts:
             self._manager.grow(request, start + n)
             self._manager.register(request, start, start + n)
-        if not self._shut():
-            scheduler.blocked, scheduler._wish, scheduler._tried = False, None, None
-            if scheduler.waiting:
-                scheduler._inputs = budget
-                scheduler._admissions(plan, None, budget)
-        return plan
+        return parts
+
+    def _come_in(self, parts: list[Part], left: int) -> list[tuple[Request, int]]:
+        """Who comes in beside these parts, with `left` tokens for all; gives who found how many."""
+        if self._shut():
+            if self._scheduler._recounts:
+                self._scheduler._recount(1)
+            return []
+        return self._admissions(parts, left - parts[0][2] if parts else left)
 
     def _shut(self) -> bool:
         """Whether the head of the queue, which shares nothing, was refused and has no more room now."""
@@ -255,19 +258,6 @@ class AheadRounds(Rounds):
         head = scheduler.waiting.head()
         return scheduler._tried == (head, 0) and not head.keys
 
-    def _measured(self, plan: Plan) -> int:
-        """Take down what a step does; returns the time that it takes."""
-        engine, scheduler, meter = self._engine, self._scheduler, self._meter
-        running = len(scheduler.running)
-        if plan.prefill:
-            plan.count_prefill(plan.prefill)
-            plan.stored += sum([start + n for _, start, n in plan.prefill])
-            engine.tally.count(plan, self._size)
-            meter.peak = max(meter.peak, running)
-        dt = engine.cost.step(plan.decodes, plan.decode_context, plan.prefill_tokens, plan.prefill_pairs)
-        self._stand(dt, running, plan.stored)
-        return dt
-
     def _computed(self, parts: Sequence[Part]) -> None:
         """These parts of prompts are computed now."""
         scheduler = self._scheduler
@@ -276,10 +266,11 @@ class AheadRounds(Rounds):
             scheduler._chunking = []
         for request, start, n in parts:
             request.computed = start + n
-            if request.computed == request.known:
+            if start + n == request.prompt + request.generated:
                 self._decode(request)
                 self._fresh.append(request)
             else:
+                self._engine.tally.chunks += 1
                 scheduler._chunking = [request]
 
 
@@ -311,14 +302,15 @@ class RegionRounds(AheadRounds):
 
 
 def ahead_rounds(engine: Engine) -> AheadRounds | None:
-    """Rounds for an asynchronous engine that can have some: without drafts, in order of arrival by the
-    rules of vLLM 0.28 and later; on regions that hold what a request may become, too."""
+    """Rounds for an asynchronous engine that can have some: without drafts; on regions that hold what a
+    request may become, too."""
     scheduler, manager, rules = engine.scheduler, engine.manager, engine.rules
     plain = rules.async_scheduling and rules.spec_method is None and rules.enable_chunked_prefill
-    known = rules.policy == "fcfs" and rules.release.count_at_admission
-    if type(scheduler) is not ExplicitScheduler or not (plain and known and alone(engine)):
+    # Where every look-up counts, a step that finds nothing to do must not have looked.
+    counted = rules.release.count_at_admission or engine._refuse
+    if type(scheduler) is not ExplicitScheduler or not (plain and counted and alone(engine)):
         return None
-    if type(manager) is PagedMemoryManager and manager.lifo:
+    if type(manager) is PagedMemoryManager:
         return AheadRounds(engine, scheduler, manager, manager.pool)
     if type(manager) is ContiguousMemoryManager and manager.max_len >= rules.max_model_len:
         return RegionRounds(engine, scheduler, manager)

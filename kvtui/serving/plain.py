@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import TYPE_CHECKING
 
-from kvtui.memory.hits import NO_HITS
 from kvtui.memory.paged import PagedMemoryManager
+from kvtui.serving.admitting import AdmittingRounds
 from kvtui.serving.plan import Plan
-from kvtui.serving.request import Phase, Request
-from kvtui.serving.rounds import Rounds, alone
+from kvtui.serving.request import Request
+from kvtui.serving.rounds import alone
 from kvtui.serving.scheduler import Scheduler
 from kvtui.serving.tally import Part
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kvtui.serving.engine import Engine
 
 
-class PlainRounds(Rounds):
+class PlainRounds(AdmittingRounds):
     """Rounds of an engine whose scheduler sees the result of a step before it decides the next."""
 
     def __init__(self, engine: Engine, scheduler: Scheduler, manager: PagedMemoryManager) -> None:
@@ -37,21 +37,13 @@ class PlainRounds(Rounds):
         if parts is None:
             return False
         decodes = len(scheduler.running) - len(scheduler._chunking)
-        scheduler.blocked, scheduler._wish, scheduler._tried = False, None, None
         hits: Sequence[tuple[Request, int]] = ()
-        if self._waiting and scheduler.preemptions == preemptions:
+        if scheduler.preemptions > preemptions:
+            scheduler.blocked, scheduler._wish, scheduler._tried = False, None, None
+        else:
             hits = self._admissions(parts, left - parts[0][2] if parts else left)
-        stored = context = scheduler._offsets + decodes * (scheduler.step + 1)
-        tokens = pairs = 0
-        for _, start, n in parts:
-            stored += start + n
-            tokens += n
-            pairs += n * start + n * (n + 1) // 2
-        dt = engine.cost.step(decodes, context, tokens, pairs)
-        if hits:
-            engine.tally.find(parts, hits, self._size)
-        self._stand(dt, len(scheduler.running), stored)
-        engine.now_ps += dt
+        context = scheduler._offsets + decodes * (scheduler.step + 1)
+        engine.now_ps += self._measured(decodes, context, parts, hits, context)
         engine._tokens += decodes
         scheduler.step += 1
         if decodes or parts or scheduler.preemptions > preemptions:
@@ -115,65 +107,6 @@ class PlainRounds(Rounds):
         request.table += self._pool.take(more)
         if request.registered < len(request.keys):
             self._manager.register(request, start, start + n)
-
-    def _admissions(self, parts: list[Part], left: int) -> list[tuple[Request, int]]:
-        """Who comes in, with `left` tokens; their parts go to `parts`. Gives who found how many tokens. Where
-        nothing is shared the manager need not be asked."""
-        scheduler, manager, pool, size = self._scheduler, self._manager, self._pool, self._size
-        waiting, running, rules = self._waiting, scheduler.running, scheduler.rules
-        limit, full = rules.running_limit, rules.reserve_full
-        hits: list[tuple[Request, int]] = []
-        while waiting and left > 0 and len(running) < limit:
-            request = waiting.head()
-            n = known = request.prompt + request.generated
-            hit, found = 0, NO_HITS
-            if request.keys or request.lost:
-                found = manager.lookup(request)
-                hit = found.tokens
-                n -= hit
-            if scheduler._recounts:  # every look-up counts
-                scheduler._count(request, hit)
-            if n > left:
-                if not rules.enable_chunked_prefill:
-                    scheduler._refuse(request, found)
-                    scheduler.blocked = not parts
-                    break
-                n = left
-            watermark = scheduler._watermark if running else 0
-            if request.keys or hit:
-                fits = manager.admit(request, found, n, watermark=watermark, reserve_full=full)
-            elif fits := -(-(known if full else n) // size) + watermark <= pool.free:
-                request.table = pool.take(-(-n // size))
-                request.lost = []
-            if not fits:
-                scheduler._refuse(request, found)
-                break
-            waiting.take()
-            self._seat(request, hit)
-            parts.append((request, hit, n))
-            left -= n
-            if hit:
-                hits.append((request, hit))
-        if len(running) > self._meter.peak:
-            self._meter.peak = len(running)
-        return hits
-
-    def _seat(self, request: Request, hit: int) -> None:
-        """Into the batch, in mid-prompt."""
-        scheduler = self._scheduler
-        if request.preemptions or hit or scheduler._recounts:
-            scheduler.preempted_waiting -= request.phase is Phase.PREEMPTED
-            if not scheduler._recounts:
-                scheduler._count(request, hit)
-        elif self._counted and not request.skip_lookup:
-            scheduler.prefix.requests += 1
-            scheduler.prefix.queries += request.prompt
-        request.phase = Phase.RUNNING
-        request.chunking = True
-        request.order = order = scheduler._orders
-        scheduler._orders = order + 1
-        scheduler.running[order] = request
-        scheduler.final += request.prompt + request.output
 
     def _fill(self, parts: list[Part]) -> list[Request]:
         """These parts of prompts are computed now; gives those who end with them."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,12 +25,12 @@ from kvtui.serving.rules import RELEASES, Rules
 from tests.serving.build import workload
 from tests.serving.digest import Price, digest, run
 from tests.serving.test_leaps import contiguous_ahead, paged_ahead, unwatched
-from tests.serving.test_plain import at_once, in_turns, plain
+from tests.serving.test_plain import at_once, in_turns, plain, tight
 from tests.serving.worlds import World, world
 from tests.vllm.worlds import world as vllm_world
 
 Build = Callable[[int], Engine]
-SOME = ("0.28", "0.32", "0.33")
+POLICIES = ("fcfs", "fcfs", "priority")
 
 
 class Onlooker:
@@ -53,27 +54,37 @@ def watched(engine: Engine) -> dict[str, Any]:
 
 
 def plain_ahead(seed: int) -> Engine:
-    engine = plain(seed)
-    release = RELEASES[random.Random(seed).choice(SOME)]
-    rules = replace(engine.rules, async_scheduling=True, release=release)
-    return Engine(engine.workload, rules, engine.manager, engine.cost)
+    """Bursts and gaps, in pools of any size, by the rules of any release, in order of arrival or by
+    priority."""
+    rng = random.Random(seed)
+    engine = rng.choice([plain, tight])(seed)
+    release, manager = RELEASES[rng.choice(list(RELEASES))], engine.manager
+    rules = replace(engine.rules, async_scheduling=True, release=release, policy=rng.choice(POLICIES))
+    load = replace(engine.workload, priority=np.array([rng.randint(0, 2) for _ in engine.workload.prompt]))
+    manager = PagedMemoryManager(
+        manager.blocks * manager.block_size,
+        manager.block_size,
+        prefix_cache=manager.prefix_cache,
+        lifo=release.lifo,
+    )
+    return Engine(load, rules, manager, engine.cost)
 
 
 def tame(made: World, seed: int) -> Engine:
-    """A world without what rounds never do: nobody leaves or is more urgent, prompts have no cap."""
-    config, rows = made
+    """A world without what rounds never do: nobody leaves, prompts have no cap."""
+    rng, (config, rows) = random.Random(seed), made
     config = {key: option for key, option in config.items() if not key.startswith("long_prefill")}
-    config |= {"policy": "fcfs", "enable_chunked_prefill": True, "async_scheduling": True, "max_steps": 400}
-    odd = ("abort_step", "priority", "arrival_time")
-    rows = [{key: cell for key, cell in row.items() if key not in odd} for row in rows]
-    return unwatched(prepare(config, rows, vllm=random.Random(seed).choice(SOME))[0])
+    config |= {"policy": rng.choice(POLICIES), "enable_chunked_prefill": True}
+    config |= {"async_scheduling": True, "max_steps": 400}
+    rows = [{key: cell for key, cell in row.items() if key != "abort_step"} for row in rows]
+    return unwatched(prepare(config, rows, vllm=rng.choice(list(RELEASES)))[0])
 
 
 def in_step(made: World, seed: int) -> Engine:
     """The same without asynchronous scheduling, by the rules of any release, now and then by priority."""
     rng, (config, rows) = random.Random(seed), made
     config = {key: option for key, option in config.items() if not key.startswith("long_prefill")}
-    config |= {"policy": rng.choice(["fcfs", "fcfs", "priority"]), "async_scheduling": False}
+    config |= {"policy": rng.choice(POLICIES), "async_scheduling": False}
     rows = [{key: cell for key, cell in row.items() if key != "abort_step"} for row in rows]
     return unwatched(prepare(config | {"max_steps": 400}, rows, vllm=rng.choice(list(RELEASES)))[0])
 
