@@ -3,10 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from kvtui.answers.subject import pool_told
 from kvtui.hardware.names import several
+from kvtui.terms import (
+    COST,
+    E2E,
+    EVICTED,
+    FINISHED,
+    HIT_AGAIN,
+    HIT_RATE,
+    KV_POOL,
+    MEAN_BATCH,
+    PARTS,
+    PEAK_BATCH,
+    PREEMPTED,
+    RATE,
+    REJECTED,
+    SLO_KEPT,
+    TPOT,
+    TTFT,
+    UNFINISHED,
+    WAITED,
+    Term,
+)
 from kvtui.units import kept_text
 
 Lane = dict[str, Any]
@@ -15,28 +38,36 @@ EACH = "  on each GPU"  # of several that a model is split over
 GIB = 2**30
 MIB = 2**20
 
+
+def _part(term: Term) -> Row:
+    return f"  {term.name}", lambda x: f"{_figure(x, term):.1f}%"
+
+
+def _latency(term: Term, which: str) -> Row:
+    return f"{term.glossed} {which}", lambda x: _time(_figure(x, term)[which])
+
+
+def _figure(lane: Lane, term: Term) -> Any:
+    """What the lane of a report has under the term's key."""
+    return reduce(getitem, term.key.split("."), lane)
+
+
 ROWS: tuple[Row | None, ...] = (
-    ("running at once, mean", lambda x: f"{x['batch']['mean']:.1f}"),
-    ("running at once, peak", lambda x: f"{x['batch']['peak']:,}"),
+    (MEAN_BATCH.name, lambda x: f"{x['batch']['mean']:.1f}"),
+    (PEAK_BATCH.name, lambda x: f"{x['batch']['peak']:,}"),
     None,
-    ("finished", lambda x: f"{x['requests']['finished']:,} of {x['requests']['total']:,}"),
-    ("rejected", lambda x: f"{x['requests']['rejected']:,}"),
-    ("unfinished", lambda x: f"{x['requests']['unfinished']:,}"),
-    ("preemptions", lambda x: f"{x['requests']['preemptions']:,}"),
+    (FINISHED.name, lambda x: f"{x['requests']['finished']:,} of {x['requests']['total']:,}"),
+    (REJECTED.name, lambda x: f"{x['requests']['rejected']:,}"),
+    (UNFINISHED.name, lambda x: f"{x['requests']['unfinished']:,}"),
+    (PREEMPTED.name, lambda x: f"{x['requests']['preemptions']:,}"),
     None,
     ("block size", lambda x: f"{x['kv']['block_size']:,} tokens"),
-    ("KV pool", lambda x: f"{x['kv']['pool_tokens']:,} slots"),
+    (KV_POOL.name, lambda x: f"{x['kv']['pool_tokens']:,} slots"),
     (EACH, lambda x: f"{x['kv']['pool_bytes'] / GIB:.2f} GiB"),
-    ("  stored", lambda x: _share(x, "token_states_pct")),
-    ("  held for later", lambda x: _share(x, "reserved_pct")),
-    ("  never used", lambda x: _share(x, "internal_pct")),
-    ("  holes", lambda x: _share(x, "external_pct")),
-    ("  block ends", lambda x: _share(x, "tail_pct")),
-    ("  cached", lambda x: _share(x, "cached_pct")),
-    ("  free", lambda x: _share(x, "free_pct")),
-    ("prefix hit rate", lambda x: _rate(x["prefix"]["hit_rate"])),
-    ("  after preemption", lambda x: _rate(x["prefix"]["readmission_hit_rate"])),
-    ("  blocks evicted", lambda x: f"{x['kv']['evictions']:,}"),
+    *map(_part, PARTS),
+    (HIT_RATE.name, lambda x: _rate(x["prefix"]["hit_rate"])),
+    (f"  {HIT_AGAIN.name}", lambda x: _rate(x["prefix"]["readmission_hit_rate"])),
+    (f"  {EVICTED.name}", lambda x: f"{x['kv']['evictions']:,}"),
     ("saved by sharing", lambda x: f"{x['sharing']['saved_pct']:.1f}%"),
     ("blocks copied", lambda x: f"{x['sharing']['copied_blocks']:,}"),
     ("blocks swapped out", lambda x: f"{x['sharing']['swapped_out_blocks']:,}"),
@@ -44,16 +75,11 @@ ROWS: tuple[Row | None, ...] = (
     ("fit at the maximum", lambda x: f"{x['fits']['max_len']:,}"),
     ("fit at the mean length", lambda x: f"{x['fits']['mean']:,}"),
     ("fit at the p99 length", lambda x: f"{x['fits']['p99']:,}"),
-    ("waited for memory", lambda x: _of_time(x["waiting_for_memory_pct"])),
+    (WAITED.name, lambda x: _of_time(x["waiting_for_memory_pct"])),
     None,
-    ("first token p50", lambda x: _time(x["latency"]["ttft_s"]["p50"])),
-    ("first token p99", lambda x: _time(x["latency"]["ttft_s"]["p99"])),
-    ("each further token p50", lambda x: _time(x["latency"]["tpot_s"]["p50"])),
-    ("each further token p99", lambda x: _time(x["latency"]["tpot_s"]["p99"])),
-    ("whole request p50", lambda x: _time(x["latency"]["e2e_s"]["p50"])),
-    ("whole request p99", lambda x: _time(x["latency"]["e2e_s"]["p99"])),
-    ("tokens/s", lambda x: f"{x['throughput']['output_tokens_per_s']:,.0f}"),
-    ("$ a million tokens", lambda x: _dollars(x.get("cost"))),
+    *(_latency(term, which) for term in (TTFT, TPOT, E2E) for which in ("p50", "p99")),
+    (RATE.name, lambda x: f"{x['throughput']['output_tokens_per_s']:,.0f}"),
+    (COST.name, lambda x: _dollars(x.get("cost"))),
     ("time", lambda x: f"{x['time_s']:,.1f} s"),
     ("steps", lambda x: f"{x['steps']:,}"),
 )
@@ -75,7 +101,7 @@ DEVICE_ROWS: tuple[Row, ...] = (
     ),
     ("  read wrong", lambda x: _device(x, "verify", lambda v: f"{v['failed']:,}" if v["every"] else "-")),
 )
-KEPT: Row = ("kept the limits", lambda x: kept_text((x.get("slo") or {}).get("attainment")))
+KEPT: Row = (SLO_KEPT.name, lambda x: kept_text((x.get("slo") or {}).get("attainment")))
 WIDTH = 24  # of a label
 COLUMN = 16
 
@@ -195,20 +221,16 @@ def _dollars(cost: dict[str, Any] | None) -> str:
 def _predicted(lanes: Sequence[Lane]) -> list[str]:
     """How far off the times may be, and whose the price is: the same for all lanes that are simulated."""
     lines = []
-    for key, what in (("tpot_s", "of further tokens"), ("ttft_s", "of first tokens")):
+    for key, what in (("tpot_s", TPOT), ("ttft_s", TTFT)):
         errors = [e for x in lanes if (e := (x.get("expected_error") or {}).get(key))]
         if errors:
             lines.append(
-                f"times {what} are predicted: error {errors[0]['median_pct']:.0f} % (median), "
+                f"{what.name} is predicted: error {errors[0]['median_pct']:.0f} % (median), "
                 f"{errors[0]['p90_pct']:.0f} % (p90) on {errors[0]['n']:,} published measurements "
                 f"({errors[0]['measured_on']})"
             )
     prices = {c["source"]: c["usd_per_gpu_hour"] for x in lanes if (c := x.get("cost"))}
     return lines + [f"price: ${usd:g} a GPU hour ({source})" for source, usd in prices.items()]
-
-
-def _share(lane: Lane, key: str) -> str:
-    return f"{lane['kv'][key]:.1f}%"
 
 
 def _of_time(share: float | None) -> str:

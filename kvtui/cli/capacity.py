@@ -11,6 +11,7 @@ from kvtui.cli import completion
 from kvtui.cli.hardware import GPU, MODEL
 from kvtui.cli.printing import say
 from kvtui.cli.types import Positive
+from kvtui.terms import COST, RATE, TPOT
 
 if TYPE_CHECKING:
     from kvtui.traces.workload import Workload
@@ -131,7 +132,7 @@ def render(report: dict[str, Any]) -> str:
         f"  {pool['num_gpu_blocks']:,} blocks, all but one usable: {pool['tokens']:,} tokens{_by_log(pool)}",
         *_in_longest(pool),
         "",
-        f"  {'requests of':<20}{'fit':>8}{'running':>9}{'each token':>13}{'tokens/s':>11}{'$ a million':>13}",
+        f"  {'requests of':<20}{'fit':>8}{'running':>9}{TPOT.name:>13}{RATE.name:>11}{COST.name:>13}",
     ]
     lines += [_line(row) for row in report["fits"]]
     error = next((row["error"] for row in report["fits"] if row.get("error")), None)

@@ -63,4 +63,13 @@ def topics() -> dict[str, tuple[str, str]]:
         head, _, text = part.removeprefix("= ").partition("\n")
         name, _, about = head.partition(": ")
         found[name] = about, text.strip()
-    return found
+    return found | {"figures": ("what each figure of a lane is", _figures())}
+
+
+def _figures() -> str:
+    """The terms, but for the parts of memory, of which a topic of its own speaks."""
+    from kvtui.terms import PARTS, TERMS
+
+    told = [term for term in TERMS if term not in PARTS]
+    rows = [f"  {term.name:<19}{term.means}" for term in told]
+    return "\n".join([*rows, "The parts of the pool: kvtui help waste. Places in JSON: the README."])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from kvtui.serving.engine import Engine
+from kvtui.terms import E2E, TPOT, TTFT
 from kvtui.traces.workload import Workload
 from kvtui.units import PS_PER_NS, PS_PER_S
 
@@ -27,11 +28,11 @@ class Slo:
 
     @property
     def text(self) -> str:
-        """`first token 2 s, each further 50 ms`; empty without a limit."""
+        """`TTFT 2 s, TPOT 50 ms`; empty without a limit."""
         limits = (
-            ("first token", self.ttft_s),
-            ("each further", self.tpot_s),
-            ("whole request", self.e2e_s),
+            (TTFT.name, self.ttft_s),
+            (TPOT.name, self.tpot_s),
+            (E2E.name, self.e2e_s),
         )
         return ", ".join(f"{what} {_time(limit)}" for what, limit in limits if limit is not None)
 

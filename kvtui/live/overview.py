@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kvtui.recording import Recording, Track
+from kvtui.terms import FINISHED, MEAN_BATCH, PEAK_BATCH, PREEMPTED
 from kvtui.units import seconds
 
 NA = "n/a"
@@ -23,10 +24,10 @@ def _line(track: Track) -> str:
     counters = track.frame(last, rows=0, events=0).counters
     time_s = seconds(track.piece(last).now_ps)
     pairs = (
-        ("batch mean", NA if counters.batch_mean is None else f"{counters.batch_mean:.1f}"),
-        ("peak", _count(counters.batch_peak)),
-        ("preempted", _count(counters.preemptions)),
-        ("finished", _count(counters.finished)),
+        (MEAN_BATCH.name, NA if counters.batch_mean is None else f"{counters.batch_mean:.1f}"),
+        (PEAK_BATCH.name, _count(counters.batch_peak)),
+        (PREEMPTED.name, _count(counters.preemptions)),
+        (FINISHED.name, _count(counters.finished)),
         ("output tokens", _count(counters.output_tokens)),
     )
     figures = "  ".join(f"{label} {value}" for label, value in pairs)

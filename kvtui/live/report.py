@@ -11,6 +11,7 @@ from kvtui.frames.counts import Percentiles
 from kvtui.live.numbers import UNKNOWN, Number
 from kvtui.live.reading import UNSEEN
 from kvtui.live.watch import Snapshot
+from kvtui.terms import FINISHED, HIT_RATE, PREEMPTED, RATE, TTFT
 
 NA = "n/a"
 SIMULATED = "simulated"  # the kind of a lane beside servers
@@ -116,11 +117,11 @@ def line(snapshot: Snapshot) -> str:
         ("running", _count(reading.running)),
         ("waiting", _count(reading.waiting)),
         ("KV", _percent(reading.usage)),
-        ("tokens/s", _count(snapshot.rates.get("output_tokens_per_s", UNKNOWN))),
-        ("TTFT p50", NA if ttft is None or ttft.p50 is None else f"{ttft.p50:.3f} s"),
-        ("hits", _percent(snapshot.hit_rate)),
-        ("preempted", _count(totals.get("preemptions", UNKNOWN))),
-        ("finished", _count(totals.get("finished", UNKNOWN))),
+        (RATE.name, _count(snapshot.rates.get("output_tokens_per_s", UNKNOWN))),
+        (f"{TTFT.name} p50", NA if ttft is None or ttft.p50 is None else f"{ttft.p50:.3f} s"),
+        (HIT_RATE.brief, _percent(snapshot.hit_rate)),
+        (PREEMPTED.name, _count(totals.get("preemptions", UNKNOWN))),
+        (FINISHED.name, _count(totals.get("finished", UNKNOWN))),
     )
     figures = "  ".join(f"{label} {value}" for label, value in pairs)
     return f"{figures}  {stale(snapshot)}".rstrip()

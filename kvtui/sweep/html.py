@@ -21,6 +21,7 @@ from kvtui.sweep.cell import Cell, Result
 from kvtui.sweep.plot import Point, scatter
 from kvtui.sweep.table import known_errors, named, pools_told
 from kvtui.sweep.words import SETTINGS, setting
+from kvtui.terms import COST, E2E, GOODPUT, HELD_EMPTY, RATE, SLO_KEPT, TPOT, TTFT
 from kvtui.timing.predict import INHERITED
 from kvtui.traces.synthetic import bundled, recipe
 from kvtui.units import kept_text
@@ -59,20 +60,23 @@ KEY = "".join(
     )
 )
 FIGURES = (
-    *("$ for a million tokens", "keep the limits", "of them a second", "tokens a second"),
-    *("first token", "next tokens", "whole request", "memory wasted"),
+    *(COST.name, SLO_KEPT.name, GOODPUT.name, RATE.name),
+    *(TTFT.name, TPOT.name, E2E.name, HELD_EMPTY.name),
 )
 COLUMNS = (
     "Of the times, 99 of 100 requests have a shorter one; behind ± is the median error of such predictions "
     "where others measured any, which were means. "
-    "First token: from the arrival of a request to the first token of its answer. Next tokens: the mean time "
-    "of each that follows. Memory wasted: the mean share of the whole memory for K and V that is held and "
-    "empty, or in holes too small for a request, and what that share of the rent is. The settings to be "
-    "taken are marked."
+    f"{COST.name}: {COST.means}. {SLO_KEPT.name}: the share of requests that keep the limits. "
+    f"{GOODPUT.name.capitalize()}: so many of them a second. {TTFT.name}: from the arrival of a request to "
+    f"the first token of its answer. {TPOT.name}: the mean time of each that follows. {E2E.name}: of the "
+    f"whole request. {HELD_EMPTY.name.capitalize()}: the mean share of the whole memory for K and V that is "
+    "held and empty, or in holes too small for a request, and what that share of the rent is. The settings "
+    "to be taken are marked."
 )
+FOLLOW = "n/a, nobody has measured: they follow from the times and the memory"
 REST = {
-    "tokens a second, dollars": INHERITED,
-    "limits kept, memory wasted": "n/a, nobody has measured: they follow from the times and the memory",
+    f"{RATE.name}, {COST.name}": INHERITED,
+    ", ".join((SLO_KEPT.name, GOODPUT.name, HELD_EMPTY.name)): FOLLOW,
 }
 ESTIMATED = (
     "The size of KV memory is an estimate: a server measures what is left at start-up. "

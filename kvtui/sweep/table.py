@@ -21,6 +21,7 @@ from kvtui.sweep.advice import (
     waste_told,
 )
 from kvtui.sweep.cell import Cell, Result
+from kvtui.terms import COST, E2E, GOODPUT, HELD_EMPTY, RATE, SLO_KEPT, TPOT, TTFT
 from kvtui.timing.predict import INHERITED
 from kvtui.units import kept_text
 
@@ -32,17 +33,23 @@ HEADS = {
     "kv_dtype": "kv",
     "scale_rate": "rate x",
 }
-FIGURES = ("good", "rps", "tok/s", "first", "next", "all", "waste", "$/M")
+LATENCIES = {"ttft": TTFT, "tpot": TPOT, "e2e": E2E}
+RATES = (SLO_KEPT.brief, GOODPUT.brief, RATE.brief)
+FIGURES = (*RATES, *(term.name for term in LATENCIES.values()), HELD_EMPTY.brief, COST.brief)
 FIGURES_NOTE = (
-    "good: requests that keep the limits; rps: such requests a second; first, next, all: time to the first "
-    "token, for each further one, for the whole request (99 of 100 are faster)"
+    f"{SLO_KEPT.brief}: requests that keep the limits; {GOODPUT.brief}: such requests a second; {TTFT.name}: "
+    f"time to the first token, {TPOT.name}: for each further one, {E2E.name}: for the whole request (99 of "
+    "100 are faster)"
 )
-WASTE_NOTE = "waste: held and empty, or in holes too small for a request: the mean share of the whole pool"
+EMPTY_NOTE = (
+    f"{HELD_EMPTY.brief}: held and empty, or in holes too small for a request: the mean share of the whole "
+    "pool"
+)
 WIDTH = 80  # columns that are kept to where one space between columns does it
-QUANTITIES = {"tpot": "each token", "ttft": "first token", "e2e": "whole request"}
+FOLLOW = "n/a, nobody has measured: they follow from the times and the pool"
 UNMEASURED = {
-    "tokens/s, $/M": INHERITED,
-    "good, rps, waste": "n/a, nobody has measured: they follow from the times and the pool",
+    f"{RATE.brief}, {COST.brief}": INHERITED,
+    ", ".join((SLO_KEPT.brief, GOODPUT.brief, HELD_EMPTY.brief)): FOLLOW,
 }
 ROWS = 40  # of the table; --json has all
 
@@ -61,7 +68,7 @@ def table(found: Answer) -> str:
     if len(done) > ROWS:
         lines.append(f"... and {len(done) - ROWS:,} more (--json has them)")
     if done:
-        lines += [FIGURES_NOTE, WASTE_NOTE, FRONT_NOTE]
+        lines += [FIGURES_NOTE, EMPTY_NOTE, FRONT_NOTE]
     if found.load_rps is not None:
         lines.append(LOAD_NOTE)
     return "\n".join([*_subject(done), *lines, "", *_advice(found), *_errors(done), *_rest(found)])
@@ -140,7 +147,7 @@ def known_errors(done: list[tuple[Cell, Result]]) -> list[tuple[str, Any]]:
     seen: list[tuple[str, Any]] = []
     for cell, r in done:
         for name, error in r["expected_error"].items():
-            one = f"{QUANTITIES[name]} ({cell.engine})", error
+            one = f"{LATENCIES[name].name} ({cell.engine})", error
             if one not in seen:
                 seen.append(one)
     return seen

@@ -288,5 +288,5 @@ def test_a_run_tells_what_tokens_cost_and_how_far_off_times_are() -> None:
     )
     assert lane["expected_error"]["tpot_s"]["held_out"]
     text = kvtui(*ran).stdout
-    for words in ("$ a million tokens", "published measurements", "example of"):
+    for words in ("$/M tok", "published measurements", "example of"):
         assert words in text

@@ -241,7 +241,7 @@ def test_real_traces_run_to_the_end(name: str) -> None:
 def test_without_a_terminal_the_summary_is_printed() -> None:
     done = kvtui("chat", "--limit", "20")
     assert done.returncode == 0
-    assert "running at once, mean" in done.stdout
+    assert "mean batch" in done.stdout
     assert "no full screen here" in done.stderr
 
 

@@ -53,12 +53,12 @@ def on_screen(lanes: list[dict]) -> dict[str, list[str]]:  # type: ignore[type-a
     """Lines of the summary page, from the JSON alone."""
     first, each = ([lane["latency"][name] for lane in lanes] for name in ("ttft_s", "tpot_s"))
     return {
-        "tokens a second": [f"{lane['throughput']['output_tokens_per_s']:,.0f}" for lane in lanes],
-        "largest batch": [f"{lane['batch']['peak']:,}" for lane in lanes],
-        "first token, p50 / p99": [f"{times['p50']:.1f} / {times['p99']:.1f} s" for times in first],
-        "each next token, mean": [f"{1000 * times['mean']:.0f} ms" for times in each],
+        "tokens/s": [f"{lane['throughput']['output_tokens_per_s']:,.0f}" for lane in lanes],
+        "peak batch": [f"{lane['batch']['peak']:,}" for lane in lanes],
+        "TTFT, p50 / p99": [f"{times['p50']:.1f} / {times['p99']:.1f} s" for times in first],
+        "TPOT, mean": [f"{1000 * times['mean']:.0f} ms" for times in each],
         "preempted": [f"{lane['requests']['preemptions']:,}" for lane in lanes],
         "finished": [f"{lane['requests']['finished']:,}" for lane in lanes],
-        "kept the limits": [f"{math.floor(1000 * lane['slo']['attainment']) / 10:.1f}%" for lane in lanes],
+        "SLO kept": [f"{math.floor(1000 * lane['slo']['attainment']) / 10:.1f}%" for lane in lanes],
         "ended at": [f"00:{math.floor(10 * lane['time_s']) / 10:04.1f}" for lane in lanes],
     }

@@ -128,4 +128,4 @@ def test_without_limits_nothing_is_said() -> None:
 
 
 def test_limits_in_words() -> None:
-    assert Slo(2, 0.05, 30).text == "first token 2 s, each further 50 ms, whole request 30 s"
+    assert Slo(2, 0.05, 30).text == "TTFT 2 s, TPOT 50 ms, E2E 30 s"

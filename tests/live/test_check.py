@@ -101,8 +101,8 @@ def test_a_replay_without_a_screen_says_what_was_seen(recording: Recording) -> N
     done = kvtui("replay", str(recording.path), "--headless")
     assert done.returncode == 0, done.stderr
     assert done.stdout == (
-        "s (vllm, 100 blocks of 16): 4 looks in 4.0 s  batch mean 4.0  peak 8  preempted n/a  finished 10"
-        "  output tokens 400\n"
+        "s (vllm, 100 blocks of 16): 4 looks in 4.0 s  mean batch 4.0  peak batch 8  preempted n/a"
+        "  finished 10  output tokens 400\n"
     )
 
 

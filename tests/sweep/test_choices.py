@@ -128,7 +128,7 @@ def test_without_limits_none_is_said_to_be_kept() -> None:
     assert f"Cheapest ({NO_LIMIT}):" in table(free)
     assert "Cheapest that keeps the limits:" in table(bound)
     assert (
-        "waste: held and empty, or in holes too small for a request: the mean share of the whole pool"
+        "empty: held and empty, or in holes too small for a request: the mean share of the whole pool"
         in table(free)
     )
     assert "keep the limits cost" not in page(free)

@@ -193,9 +193,9 @@ def test_table_and_page_say_the_error_of_each_prediction() -> None:
     assert html.count("<circle") == 2
     assert "whiskers" not in html.lower()
     assert re.search(r"tokens/s, \$/M: no error of their own", text)
-    assert re.search(r"whole request \(vllm\): n/a", text)
-    assert "tokens a second, dollars</td><td colspan=4>no error of their own" in html
-    assert re.search(r"<td>whole request \(vllm\)</td><td>n/a</td>", html)
+    assert re.search(r"E2E \(vllm\): n/a", text)
+    assert "tokens/s, $/M tok</td><td colspan=4>no error of their own" in html
+    assert re.search(r"<td>E2E \(vllm\)</td><td>n/a</td>", html)
     assert not re.search(r"(src|href)\s*=|https?:|<script", html), "needs nothing but itself"
     assert json.loads(json.dumps(report(found)))["recommended"]["keeps_slo"]
     assert "None of the settings" in page(answer([(cell(3), refused)]))
@@ -212,7 +212,7 @@ def test_four_settings_fit_into_a_terminal_and_the_page_says_them_in_words() -> 
     found = answer([made(each) for each in cells], load_rps=5)
     assert max(map(len, table(found).splitlines()[:3])) <= 80
     said = re.sub(r"<style>.*?</style>|<code>.*?</code>", "", page(found), flags=re.S)
-    for words in ("requests at once at most", "16 bits", "vLLM&#x27;s own", "first token 2 s at most"):
+    for words in ("requests at once at most", "16 bits", "vLLM&#x27;s own", "TTFT 2 s at most"):
         assert words in said
     for word in ("p99", "ttft", "max_num", "--scale-rate", "default"):
         assert word not in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from kvtui.terms import COST, FINISHED, MEAN_BATCH, PEAK_BATCH, PREEMPTED, RATE, REJECTED, SLO_KEPT, TTFT
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Rect, cut, text_width
 from kvtui.tui.view.digits import SMALL, digits, fit
@@ -150,18 +151,18 @@ class _Card:
 
     def peak(self, x: int, y: int, *, gap: int) -> int:
         peak, mean = formats.count(self.counters.batch_peak), formats.mean(self.counters.batch_mean)
-        x = self.canvas.put(x, y, f"{self.word('peak')} {peak}", T3) + gap
-        return self.canvas.put(x, y, f"{self.word('mean')} {mean}", T3)
+        x = self.canvas.put(x, y, f"{self.word(PEAK_BATCH.brief)} {peak}", T3) + gap
+        return self.canvas.put(x, y, f"{self.word(MEAN_BATCH.brief)} {mean}", T3)
 
     def kept(self, x: int, end: int, y: int) -> None:
         """How many keep the limits, where any are set."""
         if text := slo_kept(self.scene, self.lane):
-            self.figure(x, end, y, "SLO kept", text)
+            self.figure(x, end, y, SLO_KEPT.name, text)
 
     def cost(self, x: int, end: int, y: int) -> None:
         """Dollars of a million tokens, where there is a price."""
         if text := dollars(self.scene, self.lane):
-            self.figure(x, end, y, "$/M tok", text)
+            self.figure(x, end, y, COST.name, text)
 
     def bar(self, x: int, y: int, width: int, glyph: str) -> None:
         """Where colours are few or none, every part has the shape that it has in the grid."""
@@ -193,7 +194,7 @@ def _line(card: _Card) -> None:
     card.canvas.put(1, 4, card.words, T2)
     counters = card.counters
     waiting, done = formats.count(counters.waiting, width=5), formats.count(counters.finished, width=5)
-    card.counted(1, 5, (("waiting", f"{waiting:>3}"), ("done", done)))
+    card.counted(1, 5, (("waiting", f"{waiting:>3}"), (FINISHED.brief, done)))
     draw_row(card.canvas, 1, 6, card.parts, width=card.width - 2)
 
 
@@ -220,15 +221,15 @@ def _narrow_head(card: _Card) -> None:
     card.pill(end + 1, 1)
     end = card.peak(x, 2, gap=2) + 2
     kept = slo_kept(card.scene, card.lane, whole=True)
-    if kept and end + text_width(f"SLO {kept}") < card.width:
-        card.counted(end, 2, (("SLO", kept),))
+    if kept and end + text_width(f"{SLO_KEPT.brief} {kept}") < card.width:
+        card.counted(end, 2, ((SLO_KEPT.brief, kept),))
 
 
 def _narrow_counts(card: _Card, y: int) -> None:
     counters = card.counters
     waiting, done = formats.count(counters.waiting, width=5), formats.count(counters.finished, width=5)
     rate = formats.count(counters.output_tokens_per_s, width=5)
-    pairs = (("waiting", f"{waiting:>3}"), ("done", f"{done:>3}"), ("tok/s", f"{rate:>5}"))
+    pairs = (("waiting", f"{waiting:>3}"), (FINISHED.brief, f"{done:>3}"), (RATE.brief, f"{rate:>5}"))
     card.counted(1, y, pairs)
 
 
@@ -244,7 +245,7 @@ def _medium(card: _Card) -> None:
     counters = card.counters
     free = 16  # row by row upwards, to the end of the list above
     if counters.rejected:
-        card.figure(x, end, free, "rejected", formats.count(counters.rejected), BAD)
+        card.figure(x, end, free, REJECTED.name, formats.count(counters.rejected), BAD)
         free -= 1
     if slo_kept(card.scene, card.lane):
         card.kept(x, end, free)
@@ -252,9 +253,9 @@ def _medium(card: _Card) -> None:
     if free >= 15:
         card.cost(x, end, free)
     card.figure(x, end, 17, "waiting", formats.count(counters.waiting))
-    card.figure(x, end, 18, "finished", formats.count(counters.finished))
-    card.figure(x, end, 19, "tokens/s", formats.count(counters.output_tokens_per_s))
-    card.figure(x, end, 20, "first token p50", *card.latency("ttft", "p50"))
+    card.figure(x, end, 18, FINISHED.name, formats.count(counters.finished))
+    card.figure(x, end, 19, RATE.name, formats.count(counters.output_tokens_per_s))
+    card.figure(x, end, 20, f"{TTFT.name} p50", *card.latency("ttft", "p50"))
 
 
 def _large(card: _Card) -> None:
@@ -266,12 +267,12 @@ def _large(card: _Card) -> None:
     counters = card.counters
     preempted = WARN if counters.preemptions else T1
     card.figure(x, x + 13, 5, "waiting", formats.count(counters.waiting, width=5))
-    card.figure(x, x + 13, 6, "finished", formats.count(counters.finished, width=5))
-    card.figure(x + 15, x + 29, 5, "preempted", formats.count(counters.preemptions, width=5), preempted)
-    rate = "tokens/s" if text_width(card.word("tokens/s")) <= _RATE else "tok/s"
+    card.figure(x, x + 13, 6, FINISHED.name, formats.count(counters.finished, width=5))
+    card.figure(x + 15, x + 29, 5, PREEMPTED.name, formats.count(counters.preemptions, width=5), preempted)
+    rate = RATE.name if text_width(card.word(RATE.name)) <= _RATE else RATE.brief
     card.figure(x + 15, x + 29, 6, rate, formats.count(counters.output_tokens_per_s, width=5))
-    card.figure(x + 31, x + 46, 5, "TTFT p50", *card.latency("ttft", "p50"))
-    card.figure(x + 31, x + 46, 6, "TTFT p99", *card.latency("ttft", "p99"))
+    card.figure(x + 31, x + 46, 5, f"{TTFT.name} p50", *card.latency("ttft", "p50"))
+    card.figure(x + 31, x + 46, 6, f"{TTFT.name} p99", *card.latency("ttft", "p99"))
     card.cost(x + 15, x + 29, 4)
     card.kept(x + 31, x + 46, 4)
     card.bar(2, 49, 64, "▀")

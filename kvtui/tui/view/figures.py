@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 from kvtui.frames.counts import Counters, Percentiles
+from kvtui.terms import (
+    COST,
+    EVICTED,
+    FINISHED,
+    HIT_AGAIN,
+    HIT_RATE,
+    PREEMPTED,
+    RATE,
+    REJECTED,
+    SLO_KEPT,
+    TPOT,
+    TTFT,
+)
 from kvtui.timing.predict import band
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, text_width
@@ -77,10 +90,10 @@ def _cache(scene: Scene) -> list[Row]:
     """Two hit rates under their own names, as vLLM counts them apart."""
     counters = _counters(scene)
     rows = [
-        ("hits, first time", [_rate(c.hit_tokens, c.query_tokens) for c in counters], T1),
-        ("hits, preempted", [_rate(c.readmit_hit_tokens, c.readmit_query_tokens) for c in counters], T1),
+        (HIT_RATE.name, [_rate(c.hit_tokens, c.query_tokens) for c in counters], T1),
+        (HIT_AGAIN.name, [_rate(c.readmit_hit_tokens, c.readmit_query_tokens) for c in counters], T1),
         ("same-step hits", [_number(c.same_step_hit_tokens) for c in counters], T1),
-        ("blocks evicted", [_number(c.evictions) for c in counters], T1),
+        (EVICTED.name, [_number(c.evictions) for c in counters], T1),
         ("of use to others", [_number(c.reusable_evictions) for c in counters], T1),
         ("prompt chunks", [_number(c.chunks) for c in counters], T1),
     ]
@@ -126,10 +139,10 @@ def _counts(scene: Scene) -> list[Row]:
     return [
         each("running", "running"),
         each("waiting", "waiting"),
-        each("preempted", "preemptions", WARN),
-        each("finished", "finished"),
-        each("rejected", "rejected", BAD),
-        *([("SLO kept", kept, T1)] if any(kept) else []),
+        each(PREEMPTED.name, "preemptions", WARN),
+        each(FINISHED.name, "finished"),
+        each(REJECTED.name, "rejected", BAD),
+        *([(SLO_KEPT.name, kept, T1)] if any(kept) else []),
     ]
 
 
@@ -138,11 +151,11 @@ def _rates(scene: Scene, *, label: int, value: int) -> list[Row]:
     counters, heading = _counters(scene), scene.heading
     ttft, tpot = [c.ttft for c in counters], [c.tpot for c in counters]
     return [
-        ("tokens/s", [formats.count(c.output_tokens_per_s) for c in counters], T1),
-        _predicted(_latency("TTFT p50", ttft, "p50"), ttft, heading.ttft_off_pct, label, value),
-        _latency("TTFT p99", ttft, "p99"),
-        _predicted(_latency("TPOT p50", tpot, "p50"), tpot, heading.tpot_off_pct, label, value),
-        _latency("TPOT p99", tpot, "p99"),
+        (RATE.name, [formats.count(c.output_tokens_per_s) for c in counters], T1),
+        _predicted(_latency(f"{TTFT.name} p50", ttft, "p50"), ttft, heading.ttft_off_pct, label, value),
+        _latency(f"{TTFT.name} p99", ttft, "p99"),
+        _predicted(_latency(f"{TPOT.name} p50", tpot, "p50"), tpot, heading.tpot_off_pct, label, value),
+        _latency(f"{TPOT.name} p99", tpot, "p99"),
         *_cost(scene),
     ]
 
@@ -150,7 +163,7 @@ def _rates(scene: Scene, *, label: int, value: int) -> list[Row]:
 def _cost(scene: Scene) -> list[Row]:
     """Dollars of a million generated tokens, where the hour of the GPUs has a price."""
     costs = [dollars(scene, lane) for lane in range(len(scene.lanes))]
-    return [("$/M tok", costs, T1)] if any(costs) else []
+    return [(COST.name, costs, T1)] if any(costs) else []
 
 
 def _latency(label: str, percentiles: list[Percentiles], name: str) -> Row:

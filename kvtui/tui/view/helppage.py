@@ -6,6 +6,7 @@ from collections.abc import Sequence, Set
 from itertools import groupby
 
 from kvtui.frames.frame import EventKind
+from kvtui.terms import HOLES, TPOT, TTFT
 from kvtui.tui.view.canvas import Canvas, Line
 from kvtui.tui.view.cells import MANY, Kind, code
 from kvtui.tui.view.glyphs import glyph
@@ -95,7 +96,7 @@ def _split(canvas: Canvas, x: int, y: int) -> int:
         (lane_ink(1), "stored, in the colour of the lane"),
         (T3, "held for later, or cached"),
         (WARN, "wasted: never used, or unfilled block ends"),
-        (Ink("hole"), "hole"),
+        (Ink("hole"), HOLES.name),
     )
     for ink, words in entries:
         y += 1
@@ -121,8 +122,8 @@ def _words(canvas: Canvas, x: int, y: int, scene: Scene) -> int:
         ("block", f"room for {scene.lanes[-1].block_size} tokens"),
         ("slot", "room for one token"),
         ("preempted", "put back in the queue; memory ran out"),
-        ("TTFT", f"wait from arrival to the first token{_off(scene.heading.ttft_error)}"),
-        ("TPOT", f"time from one token to the next{_off(scene.heading.tpot_error)}"),
+        (TTFT.name, f"wait from arrival to the first token{_off(scene.heading.ttft_error)}"),
+        (TPOT.name, f"time from one token to the next{_off(scene.heading.tpot_error)}"),
         *([("SLO", f"kept: {scene.heading.slo}")] if scene.heading.slo else []),
         *([("pool", "taken whole: to nvidia-smi it is as full empty")] if scene.device else []),
     )

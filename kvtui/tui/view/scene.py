@@ -13,6 +13,7 @@ from kvtui.frames.frame import Frame
 from kvtui.frames.inspection import Inspected
 from kvtui.hardware.money import Rate, usd_per_million_tokens
 from kvtui.serving.measured import DeviceState
+from kvtui.terms import TPOT, TTFT
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import cut, text_width
 from kvtui.tui.view.ink import T3, Ink
@@ -130,7 +131,7 @@ def error_words(heading: Heading) -> str:
     if not (heading.tpot_error and heading.ttft_error):
         return ""
     elsewhere = f" None was measured on {heading.unmeasured}." if heading.unmeasured else ""
-    return f"Predicted: {heading.tpot_error} each next token, {heading.ttft_error} the first.{elsewhere}"
+    return f"Predicted: {TPOT.name} {heading.tpot_error}, {TTFT.name} {heading.ttft_error}.{elsewhere}"
 
 
 def drained(scene: Scene, lane: int) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from kvtui.live.numbers import UNKNOWN, Number, Origin, derived, simulated
 from kvtui.live.report import SIMULATED
 from kvtui.live.watch import Snapshot
+from kvtui.terms import FINISHED, HIT_RATE, PREEMPTED, RATE, TTFT
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line
 from kvtui.tui.view.ink import BOLD, T1, T3, lane_ink
@@ -47,12 +48,12 @@ _ROWS: tuple[Row, ...] = (
     ("KV in use", lambda s: s.reading.usage, _share),
     ("KV cached", lambda s: s.reading.cached, _share),
     ("blocks", lambda s: s.reading.blocks, formats.count),
-    ("tokens/s", lambda s: s.rates.get("output_tokens_per_s", UNKNOWN), formats.count),
-    ("prefix hits", lambda s: s.hit_rate, _share),
-    ("preempted", _total("preemptions"), formats.count),
-    ("finished", _total("finished"), formats.count),
-    ("TTFT p50", _ttft("p50"), _seconds),
-    ("TTFT p99", _ttft("p99"), _seconds),
+    (RATE.name, lambda s: s.rates.get("output_tokens_per_s", UNKNOWN), formats.count),
+    (HIT_RATE.brief, lambda s: s.hit_rate, _share),
+    (PREEMPTED.name, _total("preemptions"), formats.count),
+    (FINISHED.name, _total("finished"), formats.count),
+    (f"{TTFT.name} p50", _ttft("p50"), _seconds),
+    (f"{TTFT.name} p99", _ttft("p99"), _seconds),
 )
 
 

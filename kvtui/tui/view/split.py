@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from kvtui.frames.counts import LaneInfo
 from kvtui.frames.frame import Frame
+from kvtui.terms import CACHED, ENDS, FREE, HOLES, LATER, NEVER, STORED, WASTE, Term
 from kvtui.tui.view.canvas import Canvas, text_width
 from kvtui.tui.view.cells import Kind, code
 from kvtui.tui.view.formats import bar, shares
@@ -37,18 +38,22 @@ def parts_of(frame: Frame, info: LaneInfo, lane: int, look: Look) -> tuple[Part,
     contiguous = info.region_blocks is not None
     free, _ = glyph(code(Kind.FREE), look)
     known = (
-        (True, Part("stored", "stored", "█", lane_ink(lane), split.stored)),
-        (contiguous, Part("held for later", "later", "▒", T3, split.reserved)),
-        (contiguous, Part("never used", "never", "░", Ink("warn"), split.internal, waste=True)),
-        (not contiguous, Part("block ends", "ends", "▌", Ink("warn"), split.tail, waste=True)),
+        (True, _part(STORED, "█", lane_ink(lane), split.stored)),
+        (contiguous, _part(LATER, "▒", T3, split.reserved)),
+        (contiguous, _part(NEVER, "░", Ink("warn"), split.internal)),
+        (not contiguous, _part(ENDS, "▌", Ink("warn"), split.tail)),
         (
             contiguous and not split.free,
-            Part("hole", "hole", "╱", Ink("hole"), split.external, waste=True),
+            _part(HOLES, "╱", Ink("hole"), split.external),
         ),
-        (False, Part("cached", "cached", "▚", T3, split.cached)),
-        (not contiguous, Part("free", "free", free, Ink("ghost"), split.free)),
+        (False, _part(CACHED, "▚", T3, split.cached)),
+        (not contiguous, _part(FREE, free, Ink("ghost"), split.free)),
     )
     return tuple(_named(part, look) for always, part in known if always or part.percent > 0)
+
+
+def _part(term: Term, glyph: str, ink: Ink, percent: float) -> Part:
+    return Part(term.name, term.brief, glyph, ink, percent, waste=term in WASTE)
 
 
 def _published(frame: Frame, lane: int, look: Look) -> tuple[Part, ...]:

@@ -7,6 +7,19 @@ from typing import NamedTuple
 
 from kvtui.frames.counts import Counters
 from kvtui.frames.frame import Frame
+from kvtui.terms import (
+    E2E,
+    FINISHED,
+    MEAN_BATCH,
+    PEAK_BATCH,
+    PREEMPTED,
+    RATE,
+    REJECTED,
+    SLO_KEPT,
+    TPOT,
+    TTFT,
+    UNFINISHED,
+)
 from kvtui.tui.view import formats
 from kvtui.tui.view.canvas import Canvas, Line, cut, text_width, wrap
 from kvtui.tui.view.digits import SMALL, WIDE, Face, digits
@@ -87,7 +100,7 @@ class _Page:
 
     def _mean(self, lane: int, x: int, y: int, face: Face) -> int:
         end = self.canvas.put(x, y, cut(self.scene.lanes[lane].title, 14), lane_ink(lane, bold=True))
-        self.canvas.put(end + 1, y, "mean batch", T3)
+        self.canvas.put(end + 1, y, MEAN_BATCH.name, T3)
         mean = self.scene.frames[lane].counters.batch_mean
         if mean is None:
             self.canvas.put(x, y + 2, formats.NA, T3)
@@ -108,7 +121,7 @@ class _Page:
         rows = _rows([frame.counters for frame in self.scene.frames], self.base, self.other, ended=ended)
         if self.scene.heading.slo:
             kept = tuple(slo_kept(self.scene, lane) or formats.NA for lane in range(len(self.scene.lanes)))
-            rows.append(Row("kept the limits", kept))
+            rows.append(Row(SLO_KEPT.name, kept))
         if ended:
             rows.append(Row("ended at", tuple(formats.clock(frame.time_s) for frame in self.scene.frames)))
         names = labels(self.scene.lanes, width=14)
@@ -181,16 +194,16 @@ def _rows(lanes: list[Counters], base: int, other: int, *, ended: bool) -> list[
     known = pair if ended or ttft[base].n == ttft[other].n else (base, base)
     through = pair if ended or e2e[base].n == e2e[other].n else (base, base)
     return [
-        _more("tokens a second", [c.output_tokens_per_s for c in lanes], pair, "higher", "lower"),
-        _more("largest batch", [c.batch_peak for c in lanes], pair, "larger", "smaller"),
-        _pair("first token, p50 / p99", [(p.p50, p.p99) for p in ttft], known),
+        _more(RATE.name, [c.output_tokens_per_s for c in lanes], pair, "higher", "lower"),
+        _more(PEAK_BATCH.name, [c.batch_peak for c in lanes], pair, "larger", "smaller"),
+        _pair(f"{TTFT.name}, p50 / p99", [(p.p50, p.p99) for p in ttft], known),
         *([] if known == pair else [_answered([p.n for p in ttft])]),
-        _pair("whole request, p50 / p99", [(p.p50, p.p99) for p in e2e], through),
-        _slower("each next token, mean", [p.mean for p in tpot], pair),
-        Row("preempted", tuple(formats.count(c.preemptions) for c in lanes)),
-        Row("finished", tuple(formats.count(c.finished) for c in lanes)),
-        *_if_any("rejected", [c.rejected for c in lanes]),
-        *_if_any("unfinished", [c.unfinished for c in lanes]),
+        _pair(f"{E2E.name}, p50 / p99", [(p.p50, p.p99) for p in e2e], through),
+        _slower(f"{TPOT.name}, mean", [p.mean for p in tpot], pair),
+        Row(PREEMPTED.name, tuple(formats.count(c.preemptions) for c in lanes)),
+        Row(FINISHED.name, tuple(formats.count(c.finished) for c in lanes)),
+        *_if_any(REJECTED.name, [c.rejected for c in lanes]),
+        *_if_any(UNFINISHED.name, [c.unfinished for c in lanes]),
     ]
 
 
@@ -261,9 +274,9 @@ def _notes(scene: Scene, base: int, other: int) -> list[tuple[str, str]]:
         text = f"{heading.slo}; a rejected request keeps none, one that waits too long has broken one."
         notes.append(("Limits", text))
     if heading.tpot_error and heading.ttft_error:
-        text = f"predicted; where others measured they were off by {heading.tpot_error} for each next token"
+        text = f"predicted; where others measured, {TPOT.name} was off by {heading.tpot_error}"
         elsewhere = f"; none of them was on {heading.unmeasured}" if heading.unmeasured else ""
-        notes.append(("Times", f"{text}, {heading.ttft_error} for the first{elsewhere}."))
+        notes.append(("Times", f"{text}, {TTFT.name} by {heading.ttft_error}{elsewhere}."))
     region = names[base].region_blocks
     if region and names[other].manager == "paged":
         slots = region * names[base].block_size

@@ -85,7 +85,7 @@ def test_the_medium_form() -> None:
         "waiting             15",
         "finished           212",
         "tokens/s         1,209",
-        "first token p50  0.1 s",
+        "TTFT p50         0.1 s",
     ]
 
 
@@ -101,7 +101,7 @@ def test_the_large_form() -> None:
     ]
     assert lines[49:] == [
         "  " + "▀" * 64,
-        "  █ stored    ▒ held for later    ░ never used    ╱ hole",
+        "  █ stored    ▒ held for later    ░ never used    ╱ holes",
         "    19.1%       12.5%               65.7%           2.7%",
     ]
 
@@ -142,7 +142,7 @@ def test_large_numbers_do_not_run_into_each_other(form: Form) -> None:
     )
     lines = text(form, 1, frames=(contiguous_frame(), full))
     body = "\n".join(lines)
-    for label in ("waiting", "finished", "done", "tok/s", "tokens/s", "first token p50", "preempted"):
+    for label in ("waiting", "finished", "done", "tok/s", "tokens/s", "TTFT p50", "preempted"):
         for line in lines:
             if label in line:
                 after = line[line.index(label) + len(label) :]

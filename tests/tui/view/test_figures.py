@@ -128,6 +128,6 @@ def test_the_summary_tells_limits_and_how_far_off_times_are() -> None:
     shown = limited()
     shown = replace(shown, heading=replace(shown.heading, **errors))
     words = " ".join(" ".join(plain(line).split()) for line in summary_lines(shown, Look(), width=120))
-    assert "kept the limits 50.3% 99.5%" in words
+    assert "SLO kept 50.3% 99.5%" in words
     assert "Limits first token 2 s" in words
-    assert "off by ±8 % (p90 21 %) for each next token, ±15 % (p90 40 %) for the first." in words
+    assert "TPOT was off by ±8 % (p90 21 %), TTFT by ±15 % (p90 40 %)." in words

@@ -90,10 +90,10 @@ def test_the_summary() -> None:
     assert body[3].startswith("It held more requests at once")
     table = {line[14:45].strip(): line[45:].split("  ") for line in page if len(line) > 60}
     cells = {label: [cell.strip() for cell in row if cell.strip()] for label, row in table.items()}
-    assert cells["tokens a second"] == ["685", "1,209", "1.8x higher"]
-    assert cells["largest batch"] == ["19", "86", "4.5x larger"]
-    assert cells["first token, p50 / p99"] == ["18.0 / 34.3 s", "0.1 / 0.2 s", "17.9 s sooner"]
-    assert cells["each next token, mean"] == ["27 ms", "44 ms", "1.6x slower"]
+    assert cells["tokens/s"] == ["685", "1,209", "1.8x higher"]
+    assert cells["peak batch"] == ["19", "86", "4.5x larger"]
+    assert cells["TTFT, p50 / p99"] == ["18.0 / 34.3 s", "0.1 / 0.2 s", "17.9 s sooner"]
+    assert cells["TPOT, mean"] == ["27 ms", "44 ms", "1.6x slower"]
     assert cells["preempted"] == ["0", "8"]
     assert cells["ended at"] == ["03:13.0", "01:55.1"]
     assert any("then each holds 19 requests at once" in line for line in page)
@@ -112,7 +112,7 @@ def test_a_summary_in_the_middle_of_a_run_does_not_claim_an_end() -> None:
 
 def test_times_of_unequal_numbers_of_requests_are_not_compared_before_the_end() -> None:
     page = text(summary_lines(scene(), LOOK, width=120))
-    (first,) = [line for line in page if "first token, p50 / p99" in line]
+    (first,) = [line for line in page if "TTFT, p50 / p99" in line]
     assert "sooner" not in first
     assert "later" not in first
     (counts,) = [line for line in page if "of so many requests" in line]

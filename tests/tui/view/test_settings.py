@@ -27,5 +27,5 @@ def test_every_setting_is_told_in_whole_words(width: int, lane: int) -> None:
         assert any(
             setting.label in line and (setting.words in line or setting.short in line) for line in page
         )
-        assert any(line.startswith("  Predicted: ±") for line in page[-2:])
+        assert any(line.startswith("  Predicted: TPOT ±") for line in page[-2:])
     assert len(page) <= 20, "in sight at 80x24, without scrolling"

@@ -31,7 +31,7 @@ def test_the_parts_of_each_manager() -> None:
         "stored",
         "held for later",
         "never used",
-        "hole",
+        "holes",
     ]
     assert labels(Split(98, 0, 0, 0, 1, 0, 1), "paged") == ["stored", "block ends", "free"]
     assert labels(Split(90, 0, 0, 0, 1, 9, 0), "paged") == ["stored", "block ends", "cached", "free"]
@@ -39,7 +39,7 @@ def test_the_parts_of_each_manager() -> None:
 
 def test_a_reserving_lane_shows_free_memory_instead_of_a_hole_and_both_if_both_are_there() -> None:
     assert labels(Split(0, 0, 0, 0, 0, 0, 100), "contiguous")[3:] == ["free"]
-    assert labels(Split(10, 10, 60, 4, 0, 0, 16), "contiguous")[3:] == ["hole", "free"]
+    assert labels(Split(10, 10, 60, 4, 0, 0, 16), "contiguous")[3:] == ["holes", "free"]
 
 
 def test_nothing_of_the_pool_is_left_out() -> None:
@@ -64,7 +64,7 @@ def test_the_list_is_the_legend_of_the_grid() -> None:
         "█ stored         19.1%",
         "▒ held for later 12.5%",
         "░ never used     65.7%",
-        "╱ hole            2.7%",
+        "╱ holes           2.7%",
     ]
 
 
