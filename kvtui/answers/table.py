@@ -8,6 +8,7 @@ from operator import getitem
 from typing import Any
 
 from kvtui.answers.subject import pool_told
+from kvtui.answers.verdict import UNLIMITED
 from kvtui.hardware.names import several
 from kvtui.terms import (
     COST,
@@ -102,6 +103,7 @@ DEVICE_ROWS: tuple[Row, ...] = (
     ("  read wrong", lambda x: _device(x, "verify", lambda v: f"{v['failed']:,}" if v["every"] else "-")),
 )
 KEPT: Row = (SLO_KEPT.name, lambda x: kept_text((x.get("slo") or {}).get("attainment")))
+PRESSURE = "more load: --scale-rate 4 sends the same requests four times as fast; a smaller --gpu holds fewer"
 WIDTH = 24  # of a label
 COLUMN = 16
 
@@ -198,6 +200,7 @@ def _remarks(report: dict[str, Any]) -> list[str]:
     for lane in report["lanes"]:
         lines += [f"{lane['name']}: {_rejection(x)}" for x in lane["rejections"]]
         lines += [f"{lane['name']}: {note}" for note in lane["notes"]]
+    lines += [PRESSURE] if report["verdict"].endswith(UNLIMITED) else []
     lines += _predicted(report["lanes"]) + _real(report["lanes"])
     lines += pool_told(report["config"]["pool"])
     assumed = [*report["trace"]["assumed"], *report["config"]["assumed"]]

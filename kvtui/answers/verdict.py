@@ -12,6 +12,8 @@ MOST = 0.5  # share of refused requests above which a comparison says nothing
 WHOLE = ("auto", "bf16", "fp16")  # types of KV that lose nothing
 SELDOM = 5.0  # per cent of the time below which memory was not the limit
 
+UNLIMITED = "Memory was hardly ever the limit: requests seldom waited for it."
+
 Report = dict[str, Any]
 
 
@@ -82,7 +84,7 @@ def _limit(lanes: Sequence[Report]) -> str:
     """Whether memory was what held requests back."""
     waiting = [x["waiting_for_memory_pct"] for x in lanes]
     if all(share is not None and share < SELDOM for share in waiting):
-        return "Memory was hardly ever the limit: requests seldom waited for it."
+        return UNLIMITED
     return ""
 
 

@@ -62,11 +62,16 @@ def _refuse_mistyped(word: str) -> None:
     from difflib import get_close_matches
     from pathlib import Path
 
+    from kvtui.cli.topics import topics
     from kvtui.errors import ConfigError
     from kvtui.traces.synthetic import bundled
 
     if word.startswith("-") or {*"./\\"} & {*word} or word in bundled() or Path(word).exists():
         return
+    if word.lower() in topics():
+        raise ConfigError(
+            f"{word}: no command, workload or file.", hint=f"kvtui help {word.lower()} explains it"
+        )
     close = get_close_matches(word, [*COMMANDS, *bundled()], n=1)
     if close:
         raise ConfigError(f"{word}: no command, workload or file.", hint=f"did you mean kvtui {close[0]}?")

@@ -184,7 +184,8 @@ def _assumed(rows: list[dict[str, Any]]) -> str:
     """What times and prices stand for."""
     shares = dict.fromkeys(f"{100 * row['generated_share']:.0f} %" for row in rows)
     return (
-        "Times, speed and price with that many running all the time, prompts included; of a request's tokens "
+        "fit: as many as the pool holds; running: of these, as many as --max-num-seqs lets in. Times, speed "
+        "and price with that many running all the time, prompts included; of a request's tokens "
         f"{' (trace: '.join(shares)}{')' if len(shares) > 1 else ''} are generated."
     )
 

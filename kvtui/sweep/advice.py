@@ -18,6 +18,7 @@ from kvtui.sweep.grid import AXES
 from kvtui.timing.coefficients import DEFAULT_ENGINE, software
 
 SCHEMA = 1
+SAME = 1.01  # times as many tokens/s that are no difference
 ATTAINMENT = 0.99  # share of requests that have to keep the limits
 NEGLIGIBLE = 1.05  # ratio of prices up to which cells cost the same: within the error of the times
 FP8_NOTE = "What KV of fewer bits does to answers is not simulated: compare them before you take it."
@@ -87,6 +88,15 @@ def answer(
         ),
     )
     return Answer(tuple(ordered), pareto, best and best[0].key, bool(keeping), attainment, load_rps)
+
+
+def load_told(found: Answer) -> str:
+    """Where no setting makes a difference to speed: with what traffic one might."""
+    speeds = [r["output_tokens_per_s"] for _, r in found.cells if r["status"] == "done"]
+    rates = {cell.scale_rate for cell, _ in found.cells}
+    if len(speeds) < 2 or len(rates) > 1 or max(speeds) > SAME * min(speeds):
+        return ""
+    return "All settings give the same tokens/s on this traffic: --scale-rate 4 sends it four times as fast."
 
 
 def price_of(cell: Cell, result: Result) -> float:

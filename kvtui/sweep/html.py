@@ -12,6 +12,7 @@ from kvtui.sweep.advice import (
     blocks_told,
     engine_told,
     gpus_for,
+    load_told,
     on_what,
     price_of,
     serve_command,
@@ -162,7 +163,7 @@ def _lead(found: Answer) -> str:
         )
         return f"<p class=lead>{nearest}</p><p>{settings}</p>"
     fewer_bits = FP8_NOTE if cell.kv_dtype != "auto" else bits_told(found, cell)
-    notes = [blocks_told(cell), engine_told(cell), fewer_bits, waste_told(cell, r)]
+    notes = [blocks_told(cell), engine_told(cell), fewer_bits, waste_told(cell, r), load_told(found)]
     command = serve_command(cell, r)
     settings = escape(f"{place}, {named(found, cell)}" if command is None else f"{place}: ")
     code = "" if command is None else f"<code>{escape(command)}</code>"

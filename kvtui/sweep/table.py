@@ -16,6 +16,7 @@ from kvtui.sweep.advice import (
     blocks_told,
     engine_told,
     gpus_for,
+    load_told,
     on_what,
     serve_command,
     waste_told,
@@ -116,6 +117,7 @@ def _advice(found: Answer) -> list[str]:
     lines = [settings] if command is None else [f"on {on_what(cell)}:", f"  $ {command}"]
     notes = [FP8_NOTE] if cell.kv_dtype != "auto" else []
     told = [blocks_told(cell), engine_told(cell), bits_told(found, cell), waste_told(cell, result)]
+    told.append(load_told(found))
     return [head, *lines, *notes, *filter(None, told)]
 
 

@@ -115,7 +115,9 @@ def test_the_verdict(name: str, lanes: list[str], options: dict[str, Any], said:
     built = tried.build(watched=False)
     for lane in built:
         lane.run()
-    assert said in summary(tried, built)["verdict"]
+    told = summary(tried, built)
+    assert said in told["verdict"]
+    assert ("more load: --scale-rate" in table(told)) == ("hardly ever the limit" in told["verdict"])
 
 
 def test_how_many_fit_is_counted_by_the_manager() -> None:

@@ -79,6 +79,12 @@ def test_a_word_like_a_command_or_a_workload_is_no_lost_file(typed: str, meant: 
     assert wrong.value.hint == f"did you mean kvtui {meant}?"
 
 
+def test_a_topic_without_help_before_it_is_no_lost_file() -> None:
+    with pytest.raises(ConfigError) as wrong:
+        app.main(["Waste"], standalone_mode=False)
+    assert wrong.value.hint == "kvtui help waste explains it"
+
+
 def test_what_may_be_a_trace_is_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "swep").touch()

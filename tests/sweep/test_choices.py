@@ -123,6 +123,16 @@ def test_equal_cells_keep_16_bits_of_kv() -> None:
     assert FP8_NOTE in page(found)
 
 
+def test_settings_that_make_no_difference_ask_for_more_traffic() -> None:
+    slow, alike = (made(cell(32)), made(cell(16)))
+    slow = slow[0], slow[1] | {"output_tokens_per_s": 50.0}
+    again = made(cell(32, scale_rate=2.0))
+    for cells, told in (([alike, made(cell(32))], True), ([alike, slow], False), ([alike, again], False)):
+        found = answer(cells)
+        assert ("--scale-rate 4 sends it four times as fast" in table(found)) == told
+        assert ("--scale-rate 4 sends it four times as fast" in page(found)) == told
+
+
 def test_without_limits_none_is_said_to_be_kept() -> None:
     free, bound = (answer([made(cell(16, slo=slo))]) for slo in (Slo(), Slo(ttft_s=1)))
     assert f"Cheapest ({NO_LIMIT}):" in table(free)
