@@ -12,12 +12,10 @@ from kvtui.hardware.catalogue import nearest
 from kvtui.hardware.kvtypes import KV_TYPES
 from kvtui.memory.contiguous import PLACEMENT, RESERVE
 
-MANAGERS = ("contiguous", "paged", "vllm-sosp", "orca", "static", "slots")
-PAGED = ("paged", "vllm-sosp")
 LONGEST_NAME = 14  # characters: what a column of the table and a title of the screen hold
 BACKENDS = ("simulated", "torch")
 ON_OFF = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
-KEYS = {
+KEYS = {  # of every lane there is, what it can be told
     "contiguous": ("reserve", "placement", "block_size", "kv_dtype", "backend", "name"),
     "paged": ("block_size", "prefix_cache", "kv_dtype", "backend", "name"),
     "vllm-sosp": ("block_size", "preempt", "link", "overlap", "pinned", "kv_dtype", "backend", "name"),
@@ -25,6 +23,8 @@ KEYS = {
     "static": ("batch", "block_size", "kv_dtype", "backend", "name"),
     "slots": ("slots", "block_size", "kv_dtype", "backend", "name"),
 }
+MANAGERS = tuple(KEYS)
+PAGED = ("paged", "vllm-sosp")  # whose memory is blocks: the others' is regions
 NUMBER = {"static": "batch", "slots": "slots"}  # what a bare number means; else the block size
 WHOLE = ("block_size", "batch", "slots")
 SWITCHES = ("prefix_cache", "overlap", "pinned")
