@@ -121,7 +121,7 @@ def test_what_frames_the_screen_is_japanese_and_fits(width: int, run: Run) -> No
 def test_parts_of_the_split_are_told_apart() -> None:
     for labels in (
         ("stored", "held for later", "never used", "holes"),
-        ("stored", "later", "never", "holes"),
+        ("stored", "later", "never", "hole"),
         ("stored", "block ends", "cached", "free"),
         ("stored", "ends", "cached", "free"),
     ):

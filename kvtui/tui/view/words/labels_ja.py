@@ -65,6 +65,7 @@ LABELS: Final[dict[str, str]] = {
     "never": "不使用",
     "block ends": "ブロック末尾",
     "ends": "末尾",
+    "hole": "すき間",
     "holes": "すき間",
     "cached": "キャッシュ",
     "free": "空き",
