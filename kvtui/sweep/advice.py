@@ -91,12 +91,12 @@ def answer(
 
 
 def load_told(found: Answer) -> str:
-    """Where no setting makes a difference to speed: with what traffic one might."""
+    """Where no setting makes a difference to speed, that the traffic is why."""
     speeds = [r["output_tokens_per_s"] for _, r in found.cells if r["status"] == "done"]
     rates = {cell.scale_rate for cell, _ in found.cells}
     if len(speeds) < 2 or len(rates) > 1 or max(speeds) > SAME * min(speeds):
         return ""
-    return "All settings give the same tokens/s on this traffic: --scale-rate 4 sends it four times as fast."
+    return "All settings give the same tokens/s on this traffic; on more of it they may not."
 
 
 def price_of(cell: Cell, result: Result) -> float:

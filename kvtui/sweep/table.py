@@ -52,6 +52,7 @@ UNMEASURED = {
     f"{RATE.brief}, {COST.brief}": INHERITED,
     ", ".join((SLO_KEPT.brief, GOODPUT.brief, HELD_EMPTY.brief)): FOLLOW,
 }
+MORE = "--scale-rate 4 sends it four times as fast."
 ROWS = 40  # of the table; --json has all
 
 
@@ -117,7 +118,7 @@ def _advice(found: Answer) -> list[str]:
     lines = [settings] if command is None else [f"on {on_what(cell)}:", f"  $ {command}"]
     notes = [FP8_NOTE] if cell.kv_dtype != "auto" else []
     told = [blocks_told(cell), engine_told(cell), bits_told(found, cell), waste_told(cell, result)]
-    told.append(load_told(found))
+    told.append(f"{more} {MORE}" if (more := load_told(found)) else "")
     return [head, *lines, *notes, *filter(None, told)]
 
 

@@ -192,7 +192,7 @@ def test_table_and_page_say_the_error_of_each_prediction() -> None:
     assert "±n/a" in html
     assert html.count("<circle") == 2
     assert "whiskers" not in html.lower()
-    assert re.search(r"tokens/s, \$/M: no error of their own", text)
+    assert re.search(r"tok/s, \$/M: no error of their own", text)
     assert re.search(r"E2E \(vllm\): n/a", text)
     assert "tokens/s, $/M tok</td><td colspan=4>no error of their own" in html
     assert re.search(r"<td>E2E \(vllm\)</td><td>n/a</td>", html)
