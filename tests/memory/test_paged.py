@@ -88,6 +88,21 @@ def test_a_fork_shares_until_it_writes() -> None:
     assert memory.usage().stored == memory.usage().internal == 0
 
 
+def test_a_fork_names_the_blocks_that_two_hold_and_no_others() -> None:
+    memory = PagedMemoryManager(num_slots=64, block_size=4)
+    memory.allocate("parent", 13, keys=[7])
+    assert memory.pool.named == 1
+    assert memory.fork("parent", "child")
+    assert memory.pool.named == 3
+    assert memory.append("parent", 8)
+    assert memory.append("child", 8)
+    assert memory.pool.named == 3, "what came later nobody else can meet"
+    memory.free("parent")
+    memory.free("child")
+    assert memory.usage().cached == (3 + 2 + 2) * 4
+    memory.check()
+
+
 def test_copy_on_write_without_a_free_block_is_refused_without_effect() -> None:
     memory = PagedMemoryManager(num_slots=8, block_size=4)
     memory.allocate("parent", 6)
