@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kvtui.cli import whatif
+from kvtui.cli.lookoptions import look_options, looking
 from kvtui.cli.types import Positive
 
 if TYPE_CHECKING:
@@ -54,11 +55,7 @@ SCREEN_S = 0.5
     "--record", type=click.Path(path_type=Path), metavar="FILE", help="Record it, for kvtui replay."
 )
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
-@click.option(
-    "--theme", default="dark", show_default=True, type=click.Choice(["dark", "light", "high-contrast"])
-)
-@click.option("--ascii", is_flag=True, help="Draw with ASCII characters only.")
-@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
+@look_options
 def attach(urls: tuple[str, ...], **options: Any) -> int:
     """Watch servers through what they publish: vLLM, SGLang, llama.cpp, TensorRT-LLM, TGI, Ollama.
 
@@ -234,9 +231,7 @@ def _screen(watched: _Watched, options: dict[str, Any]) -> int:
     return show(
         LiveShow(watched.session, watched.heading, contents=watched.contents, beside=watched.beside),
         speed=1.0,
-        theme=options["theme"],
-        ascii=options["ascii"],
-        mouse=not options["no_mouse"],
+        **looking(options),
         filming=watched.filming,
     )
 

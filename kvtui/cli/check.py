@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kvtui.cli.run import run
+from kvtui.cli.lookoptions import looking
+from kvtui.cli.run import DEFAULT_SPEED, run
+from kvtui.cli.sections import Sectioned
 
 if TYPE_CHECKING:
     from kvtui.comparison.experiment import Experiment
     from kvtui.recording import Recording
 
-OWN = ("headless", "as_json", "record", "force")  # which here would mean something else, or nothing
+OWN = {  # which here would mean something else, or nothing
+    *("headless", "plain", "every", "once", "as_json", "record", "export", "force"),
+}
 
 
 @click.command(
+    cls=Sectioned,
     params=[param for param in run.params if param.name not in OWN],
     short_help="How far off a run is from what a server recorded.",
 )
@@ -74,8 +79,6 @@ def _shown(recording: Recording, experiment: Experiment, options: dict[str, Any]
         raise ConfigError(f"no full screen here: {problem}", hint="without --show the figures are printed")
     return screen(
         Beside(recording, experiment),
-        speed=options["speed"],
-        theme=options["theme"],
-        ascii=options["ascii"],
-        mouse=not options["no_mouse"],
+        speed=options["speed"] or DEFAULT_SPEED,
+        **looking(options),
     )

@@ -15,6 +15,7 @@ from kvtui.cli.exportoptions import distinct, export_options
 from kvtui.cli.hardware import GPU, MODEL
 from kvtui.cli.late import load_late
 from kvtui.cli.lookoptions import look_options, looking
+from kvtui.cli.sections import Sectioned
 from kvtui.cli.slooptions import slo_options
 from kvtui.cli.traceoptions import trace_options
 from kvtui.cli.types import Positive
@@ -31,7 +32,7 @@ ARTICLE = "article"  # the bundled workload of an experiment that is told with i
 NO_TERMINAL = "no full screen here ({}): the summary instead"
 
 
-@click.command(short_help="A trace on lanes side by side (the default).")
+@click.command(cls=Sectioned, short_help="A trace on lanes side by side (the default).")
 @click.argument("trace", default="chat", metavar="[TRACE]", shell_complete=completion.traces)
 @click.option("--headless", is_flag=True, help="No screen: print the comparison as a table.")
 @click.option("--plain", is_flag=True, help="No screen: a line of text every few seconds of the run.")

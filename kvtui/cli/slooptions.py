@@ -12,9 +12,15 @@ if TYPE_CHECKING:
     from kvtui.frames.slo import Slo
 
 _OPTIONS = (
-    click.option("--slo-ttft", "ttft_s", type=Positive(), metavar="S", help="First token within S seconds."),
-    click.option("--slo-tpot", "tpot_s", type=Positive(), metavar="S", help="Each further token within S."),
-    click.option("--slo-e2e", "e2e_s", type=Positive(), metavar="S", help="Whole request within S seconds."),
+    click.option(
+        "--slo-ttft", "ttft_s", type=Positive(), metavar="S", help="TTFT: first token within S seconds."
+    ),
+    click.option(
+        "--slo-tpot", "tpot_s", type=Positive(), metavar="S", help="TPOT: each further token within S."
+    ),
+    click.option(
+        "--slo-e2e", "e2e_s", type=Positive(), metavar="S", help="E2E: whole request within S seconds."
+    ),
 )
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
@@ -17,6 +18,9 @@ from kvtui import __version__
 from kvtui.cli import output
 from kvtui.cli.app import app
 from kvtui.cli.catalogue import gpus, models
+from kvtui.cli.check import check
+from kvtui.cli.run import run
+from kvtui.cli.sections import BEGINS
 from kvtui.cli.story import COMMANDS
 from kvtui.errors import ConfigError
 from tests.cli.run import complaint, kvtui
@@ -33,6 +37,32 @@ def test_version_and_help() -> None:
     assert named == list(COMMANDS)
     for command in (["run"], ["trace", "info"], ["workloads"], ["decisions"]):
         assert f"kvtui {' '.join(command)}" in kvtui(*command, "--help").stdout
+
+
+@pytest.mark.parametrize("command", [run, check])
+def test_many_options_are_told_in_sections(command: click.Command) -> None:
+    """Each once, below the title of its section; titles as they come."""
+    with command.make_context(command.name, [], resilient_parsing=True) as context:
+        text = command.get_help(context)
+    told = re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)", text, re.MULTILINE)
+    assert sorted(told) == sorted(
+        next(opt for opt in param.opts if opt.startswith("--"))
+        for param in command.get_params(context)
+        if isinstance(param, click.Option)
+    )
+    titles = re.findall(r"^(\w.*):$", text, re.MULTILINE)
+    known = {param.name for param in command.params}
+    begun = [title for name, title in BEGINS.items() if name in known]
+    assert [title for title in titles if title != "Options"] == begun
+    assert len(begun) > 6
+
+
+@pytest.mark.parametrize("name", ["run", "tour", "replay", "attach", "check"])
+def test_every_screen_is_drawn_as_asked_for(name: str) -> None:
+    command = app.get_command(click.Context(app), name)
+    assert command is not None
+    drawn = {"--theme", "--colors", "--language", "--ascii", "--no-mouse"}
+    assert drawn <= {opt for param in command.params for opt in param.opts}
 
 
 @pytest.mark.parametrize(
