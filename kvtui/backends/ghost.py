@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtui.memory.forks import ForkingMemoryManager
-from kvtui.memory.group import STATES
 from kvtui.memory.grouped import GroupedMemoryManager
+from kvtui.memory.layernames import STATES
 from kvtui.memory.ops import Op, OpKind, OpLog
 from kvtui.memory.protocol import MemoryManager
 from kvtui.serving.engine import Engine

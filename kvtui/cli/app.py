@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from kvtui import __version__
 from kvtui.cli.completion import traces
 from kvtui.cli.story import COMMANDS, STORY
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 PASSED_ON = ("--help", "-h", "--version")
 

@@ -121,7 +121,7 @@ def lanes_of(texts: tuple[str, ...], default: LaneSpec) -> tuple[LaneSpec, ...]:
     if len(texts) > MAX_LANES:
         raise ConfigError(f"{len(texts)} lanes are more than the {MAX_LANES} that fit side by side")
     specs = tuple(LaneSpec.parse(text, default=default) for text in texts)
-    return specs or tuple(replace(default, manager=lane.manager) for lane in DEFAULT_LANES)
+    return specs or tuple(default._replace(manager=lane.manager) for lane in DEFAULT_LANES)
 
 
 def workload_of(options: dict[str, Any]) -> Workload:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
-from click.shell_completion import CompletionItem
 
-Offer = list[CompletionItem]
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+Offer: TypeAlias = "list[CompletionItem]"
 
 
 def traces(ctx: click.Context, param: click.Parameter | None, word: str) -> Offer:
@@ -43,8 +46,12 @@ def topics(ctx: click.Context, param: click.Parameter, word: str) -> Offer:
 
 
 def _words(words: Iterable[str], begun: str) -> Offer:
+    from click.shell_completion import CompletionItem
+
     return [CompletionItem(word) for word in words if word.startswith(begun)]
 
 
 def _files(begun: str) -> CompletionItem:
+    from click.shell_completion import CompletionItem
+
     return CompletionItem(begun, type="file")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kvtui.comparison.drafters import assumed_of_drafter
@@ -18,7 +19,7 @@ from kvtui.hardware.kvtypes import token_bytes
 from kvtui.hardware.sizing import BatchLimits, Pool, batch_limits, check_given, drafter_bytes, pool
 from kvtui.hardware.startup import default_utilization
 from kvtui.memory.contiguous import ContiguousMemoryManager
-from kvtui.memory.group import STATES
+from kvtui.memory.layernames import STATES
 from kvtui.serving.engine import Engine
 from kvtui.serving.rules import DRAFTING, NEWEST, Rules, release
 from kvtui.timing.coefficients import DEFAULT_ENGINE
@@ -150,7 +151,7 @@ class Experiment:
         its longest request, cut at what model and pool can hold."""
         return self._length_limit[0]
 
-    @property
+    @cached_property
     def _length_limit(self) -> tuple[int, str]:
         """The maximum length, and what decided it."""
         asked = self.max_len if self.max_len is not None else self.workload.max_len
@@ -178,7 +179,7 @@ class Experiment:
         """Layers of a lane that tells them apart."""
         return layers_of(self.model, self.tp) if spec.manager == "paged" else ()
 
-    @property
+    @cached_property
     def rules(self) -> Rules:
         """Scheduler options, those of vLLM's server where nothing else was asked for."""
         rules = self._rules(self.length_limit)

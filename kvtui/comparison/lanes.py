@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvtui.errors import ConfigError
 from kvtui.groups import PREEMPT
@@ -38,8 +37,7 @@ CHOICES = {
 WORDS = {word: key for key in ("reserve", "placement", "preempt") for word in CHOICES[key]}
 
 
-@dataclass(frozen=True, slots=True)
-class LaneSpec:
+class LaneSpec(NamedTuple):
     """One lane as asked for. `block_size` of a contiguous lane is the unit its regions are cut in."""
 
     manager: str
@@ -66,7 +64,7 @@ class LaneSpec:
         manager, _, options = text.replace("oracle", "exact").partition(":")
         if manager not in MANAGERS:
             raise ConfigError(f"there is no lane {manager!r}", hint=nearest(manager, MANAGERS))
-        spec = replace(default, manager=manager) if default else cls(manager)
+        spec = default._replace(manager=manager) if default else cls(manager)
         said: dict[str, str] = {}
         for option in filter(None, options.split(",")):
             key, value = _key_and_value(manager, option.strip(), text)
@@ -92,7 +90,7 @@ class LaneSpec:
             changed[key] = ON_OFF[value]
         elif key == "link":
             changed[key] = _rate(value)
-        return replace(self, **changed)
+        return self._replace(**changed)
 
     @property
     def measured(self) -> bool:
@@ -109,9 +107,9 @@ class LaneSpec:
         """What differs from the default, as `parse` reads it."""
         default = LaneSpec(self.manager, self.name if self.name in ("", self.manager) else "")
         changed = [
-            f"{f.name}={_text(getattr(self, f.name))}"
-            for f in fields(self)
-            if f.name != "manager" and getattr(self, f.name) != getattr(default, f.name)
+            f"{name}={_text(value)}"
+            for name, value in self._asdict().items()
+            if name != "manager" and value != getattr(default, name)
         ]
         return f"{self.manager}:{','.join(changed)}" if changed else self.manager
 
@@ -124,7 +122,7 @@ def named(specs: tuple[LaneSpec, ...]) -> tuple[LaneSpec, ...]:
     result = []
     for spec, name in zip(specs, names, strict=True):
         seen[name] = seen.get(name, 0) + 1
-        result.append(replace(spec, name=name if seen[name] == 1 else f"{name}-{seen[name]}"))
+        result.append(spec._replace(name=name if seen[name] == 1 else f"{name}-{seen[name]}"))
     return tuple(result)
 
 
@@ -140,7 +138,7 @@ def _telling(spec: LaneSpec, alike: Sequence[LaneSpec]) -> str:
         return f"{'contig' if spec.manager == 'contiguous' else spec.manager}-{spec.reserve}{real}"
     short = spec.manager.removeprefix("vllm-")
     cached = len({other.prefix_cache for other in alike}) > 1
-    if cached and len({replace(other, prefix_cache=True) for other in alike}) == 1:
+    if cached and len({other._replace(prefix_cache=True) for other in alike}) == 1:
         return f"{short}-cached" if spec.prefix_cache else f"{short}-nocache"
     detail = "" if spec.kv_dtype == "auto" else f"-{spec.kv_dtype}"
     off = "-off" if cached and not spec.prefix_cache else ""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import KvGroup, ModelSpec
 from kvtui.hardware.kvtypes import token_bytes
 from kvtui.hardware.sizing import drafter_bytes
-from kvtui.memory.group import STATES, Group
+from kvtui.memory.layernames import STATES
 from kvtui.serving.rules import Rules
+
+if TYPE_CHECKING:
+    from kvtui.memory.group import Group
 
 KERNEL_BLOCK = 16  # tokens: vLLM's FlashAttention and Triton kernels (0.32) take blocks of a multiple of it
 
@@ -85,7 +88,7 @@ def with_room(spec: LaneSpec, model: ModelSpec, *, tp: int, drafts: int = 0) -> 
         return spec
     each = token_bytes(model, spec.kv_dtype, tp=tp)
     size = block_size_of(model, spec.block_size, tp=tp, each=each, drafts=drafts)
-    return replace(spec, block_size=size)
+    return spec._replace(block_size=size)
 
 
 def _width(group: KvGroup, tp: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from kvtui.comparison.experiment import Experiment
@@ -18,7 +17,7 @@ def pool_estimate(experiment: Experiment) -> Estimate | None:
         return None
     sized = experiment.sized(experiment.lanes[-1])
     if experiment.drafter_left_out:
-        sized = replace(sized, left_out=(*sized.left_out, DRAFTER))
+        sized = sized._replace(left_out=(*sized.left_out, DRAFTER))
     return judged(sized, experiment.gpu, states=bool(layers_of(experiment.model, experiment.tp)))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.errors import ConfigError
@@ -30,8 +30,7 @@ LINK_SHARE = 0.75  # of the one-way rate of PCIe, for large copies from pinned m
 SLOWEST_PCIE = 16e9  # bytes/s, where the catalogue has no figure
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """Where a lane runs: one workload, one pool of `slots` KV slots, and what steps cost there."""
 
     workload: Workload
@@ -51,10 +50,10 @@ def build(spec: LaneSpec, site: Site) -> tuple[Engine, Manager]:
     if spec.manager == "vllm-sosp":
         return _paper(spec, site)
     # Everybody else runs each sequence as a request of its own.
-    site = replace(site, workload=fanned_out(site.workload))
+    site = site._replace(workload=fanned_out(site.workload))
     if spec.manager == "orca":
         rules = plain(site.rules, tokens=PAPER_TOKENS, seqs=min(ORCA_SEQS, site.rules.max_num_seqs))
-        return _contiguous(replace(spec, placement="buddy"), site, rules)
+        return _contiguous(spec._replace(placement="buddy"), site, rules)
     if spec.manager == "static":
         return _static(spec, site)
     if spec.manager == "slots":

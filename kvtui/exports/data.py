@@ -40,12 +40,8 @@ def as_json(exhibit: Exhibit) -> str:
 
 
 def _lane(lane: LaneExhibit) -> dict[str, Any]:
-    counters = asdict(lane.frame.counters)
-    named = {
-        key: value._asdict() if hasattr(value, "_asdict") else value
-        for key in counters
-        for value in (getattr(lane.frame.counters, key),)
-    }
+    counters = lane.frame.counters._asdict()
+    named = {key: value._asdict() if hasattr(value, "_asdict") else value for key, value in counters.items()}
     return {
         "lane": asdict(lane.info),
         "step": lane.frame.step,

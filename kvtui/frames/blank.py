@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ _UNKNOWN: Any = (None,) * len(Split._fields)
 @lru_cache(maxsize=8)
 def blank(info: LaneInfo) -> Frame:
     """The very same frame each time, as frames are compared by identity."""
-    counts: dict[str, Any] = dict.fromkeys(field.name for field in fields(Counters))
+    counts: dict[str, Any] = dict.fromkeys(Counters._fields)
     counts |= dict.fromkeys(("split", "split_mean"), Split(*_UNKNOWN))
     counts |= dict.fromkeys(("ttft", "tpot", "e2e"), _NOTHING)
     cells = Cells(

@@ -1,6 +1,7 @@
-"""The numbers of a lane, at one moment or at the end: all that a run without a screen is asked for."""
+"""The numbers of a lane, at one moment or at the end: all that a run without a screen is asked for.
 
-from __future__ import annotations
+Annotations are evaluated here: left as text, `NamedTuple` would compile each of them at every start.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,8 +29,7 @@ class Split(NamedTuple):
     free: float
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(NamedTuple):
     """Numbers of a lane. Means and shares marked *mean* are weighted by the time the engine was stepping."""
 
     running: int

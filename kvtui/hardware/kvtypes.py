@@ -6,7 +6,7 @@ head beside the data, or packed latents of multi-head latent attention.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kvtui.errors import ConfigError
 from kvtui.hardware.catalogue import KvGroup, ModelSpec, nearest
@@ -14,8 +14,7 @@ from kvtui.hardware.catalogue import KvGroup, ModelSpec, nearest
 _SCALES = 8  # bytes a token and head: fp32 for K and for V
 
 
-@dataclass(frozen=True, slots=True)
-class KvType:
+class KvType(NamedTuple):
     """Bytes a number; of the scales a token and head; of a token's latent in a layer, where that is fixed."""
 
     element: float

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple
 
 from kvtui.hardware import catalogue
@@ -20,8 +19,7 @@ GIVEN: dict[str, Any] = {
 }  # `report` of a pool that is known
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasuredPool:
+class MeasuredPool(NamedTuple):
     """One server: ids of the catalogue, the bytes that its driver reported, its options and its blocks."""
 
     model: str
@@ -36,18 +34,10 @@ class MeasuredPool:
     source: str
     dtype: str | None = None  # of the weights, where it is not the model's
 
-    @cached_property
+    @property
     def estimate(self) -> Pool:
         """What is estimated for this server."""
-        return pool(
-            catalogue.model(self.model),
-            catalogue.gpu(self.gpu)._replace(memory_bytes=self.memory_bytes),
-            utilization=self.utilization,
-            tp=self.tp,
-            dtype=self.dtype,
-            limits=BatchLimits(self.max_num_batched_tokens, self.max_num_seqs),
-            vllm=self.vllm,
-        )
+        return _estimate(self)
 
     @property
     def error_pct(self) -> float:
@@ -96,6 +86,19 @@ class Estimate(NamedTuple):
                 "too_large_bytes": error.too_large_bytes,
             },
         }
+
+
+@cache
+def _estimate(server: MeasuredPool) -> Pool:
+    return pool(
+        catalogue.model(server.model),
+        catalogue.gpu(server.gpu)._replace(memory_bytes=server.memory_bytes),
+        utilization=server.utilization,
+        tp=server.tp,
+        dtype=server.dtype,
+        limits=BatchLimits(server.max_num_batched_tokens, server.max_num_seqs),
+        vllm=server.vllm,
+    )
 
 
 @cache

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvtui.hardware.catalogue import GpuSpec
 
@@ -11,8 +10,7 @@ HOURS_A_MONTH = 730
 _MILLION = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(NamedTuple):
     """Dollars an hour for one GPU and where the figure is from."""
 
     usd_per_gpu_hour: float

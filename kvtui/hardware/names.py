@@ -11,9 +11,7 @@ from kvtui.hardware import catalogue
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 
 # What a name says beyond the shape: training, packaging, number format.
-_DECORATION = re.compile(
-    r"-(hf|instruct|chat|it|fp8|fp4|nvfp4|bf16|fp16|awq|gptq|w4a16|v[\d.]+|\d{4})(?=-|$)"
-)
+_DECORATION = r"-(hf|instruct|chat|it|fp8|fp4|nvfp4|bf16|fp16|awq|gptq|w4a16|v[\d.]+|\d{4})(?=-|$)"
 _MAKERS = {"nvidia", "amd", "intel", "gpu", "instinct", "geforce", "tesla"}
 
 
@@ -27,6 +25,8 @@ def model_named(name: str) -> ModelSpec:
         from kvtui.hardware.hfconfig import model_of
 
         return model_of(name)
+    if name in {model.id for model in catalogue.models()}:
+        return catalogue.model(name)
     found = _models().get(_plain(name))
     if found:
         return found
@@ -108,7 +108,7 @@ def _models() -> dict[str, ModelSpec]:
 
 def _plain(name: str) -> str:
     last = name.split(" / ")[0].rstrip("/").split("/")[-1].lower()
-    return _DECORATION.sub("", re.sub(r"\(.*\)", "", last)).removeprefix("meta-")
+    return re.sub(_DECORATION, "", re.sub(r"\(.*\)", "", last)).removeprefix("meta-")
 
 
 def _words(name: str) -> set[str]:

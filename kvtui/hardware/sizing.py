@@ -6,7 +6,6 @@ the estimates, `measuredpools` how far off they were on servers that others star
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
@@ -45,8 +44,7 @@ class Term(NamedTuple):
     how: str  # how the figure is known
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(NamedTuple):
     """KV memory of one GPU. `terms` add up to the bytes left for KV, of which blocks use whole multiples."""
 
     blocks: int  # usable: vLLM's num_gpu_blocks counts its null block, this does not

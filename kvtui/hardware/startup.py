@@ -8,6 +8,7 @@ free before and after a profiling run, NCCL being set up before). `measuredpools
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.serving.rules import NEWEST, release
@@ -27,6 +28,7 @@ _OLD_JOINED_BYTES = 55 * GIB // 100  # 0.11, two H100s
 _FUSED_BYTES = 2 * GIB  # workspace of the all-reduce fused with the norm behind it: 1.99 to 2.14 in the logs
 
 
+@cache
 def minor(vllm: str) -> int:
     """The second number of a vLLM version, as "0.19" or "0.19.0": any from the oldest known to the newest.
     Raises ConfigError for another."""

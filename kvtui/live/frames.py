@@ -5,7 +5,7 @@ A number that is not known is None. Hours of looks are kept: a frame is made whe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -121,7 +121,7 @@ class Film:
     def _counters(self, snapshot: Snapshot) -> Counters:
         reading = snapshot.reading
         split = split_of(reading)
-        values: dict[str, Any] = dict.fromkeys(field.name for field in fields(Counters))
+        values: dict[str, Any] = dict.fromkeys(Counters._fields)
         values |= {key: _whole(number) for key, number in snapshot.totals.items() if key in values}
         values |= {
             "running": _whole(reading.running),

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-STATES = ("mamba", "mamba2")  # layers whose states are saved at the end of a step, or inside it too
 Kind = tuple[type, int | None, int]  # of layers, window, tokens a block
 
 

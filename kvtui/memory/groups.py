@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kvtui.errors import ConfigError
-from kvtui.memory.group import STATES, Group
+from kvtui.memory.group import Group
+from kvtui.memory.layernames import STATES
 from kvtui.memory.states import StateGroup, WholeStateGroup
 from kvtui.serving.rules import Rules
 

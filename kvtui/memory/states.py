@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kvtui.memory.group import STATES, Group
+from kvtui.memory.group import Group
+from kvtui.memory.layernames import STATES
 from kvtui.serving.request import Request
 from kvtui.serving.rules import Rules
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import chain, islice
 from math import isnan
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,18 +32,17 @@ SHAPES: Final[dict[str, Shape]] = {
     "events": Shape(np.int64, _EVENT, _EVENT),  # oldest first
     "times": Shape(np.float64, 1, 1),  # of the events
 }
-_COUNTERS: Final = [field.name for field in fields(Counters)]
-_PARTS: Final[dict[str, Any]] = {"Split": Split, "Percentiles": Percentiles}
+_COUNTERS: Final[dict[str, Any]] = get_type_hints(Counters)
+_PARTS: Final = (Split, Percentiles)
 
 
 def counter_names() -> list[str]:
     """Names of all numbers of the counters, in the order of their plane."""
-    return list(chain.from_iterable(_names(field.name, field.type) for field in fields(Counters)))
+    return list(chain.from_iterable(_names(*counter) for counter in _COUNTERS.items()))
 
 
 def _names(name: str, kind: Any) -> list[str]:
-    part = _PARTS.get(kind)
-    return [name] if part is None else [f"{name}.{each}" for each in part._fields]
+    return [f"{name}.{each}" for each in kind._fields] if kind in _PARTS else [name]
 
 
 class Writer:
@@ -144,15 +143,13 @@ def _numbers(counters: Counters) -> Iterable[float]:
 def _counters(known: dict[str, float]) -> Counters:
     """Counters from their numbers; what a recording does not tell is None."""
     values: dict[str, Any] = {}
-    for field in fields(Counters):
-        part = _PARTS.get(str(field.type))
-        if part is None:
-            values[field.name] = _number(known, field.name, whole=str(field.type).startswith("int"))
-        else:
-            names = part._fields
-            values[field.name] = part(
-                *(_number(known, f"{field.name}.{name}", whole=name == "n") for name in names)
+    for name, kind in _COUNTERS.items():
+        if kind in _PARTS:
+            values[name] = kind(
+                *(_number(known, f"{name}.{part}", whole=part == "n") for part in kind._fields)
             )
+        else:
+            values[name] = _number(known, name, whole=kind is not float)
     return Counters(**values)
 
 

@@ -1,16 +1,17 @@
-"""What a scheduler is told: the options of vLLM V1 that change decisions, and what releases differ in."""
+"""What a scheduler is told: the options of vLLM V1 that change decisions, and what releases differ in.
 
-from __future__ import annotations
+Annotations are evaluated here: left as text, `NamedTuple` would compile each of them at every start.
+"""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from kvtui.errors import ConfigError
 from kvtui.serving.speculation import Speculation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(NamedTuple):
     """The switches that turn one vLLM release's decisions into another's."""
 
     name: str
@@ -39,7 +40,7 @@ def _releases() -> dict[str, Release]:
     }
     last, releases = Release(name=""), {}
     for name, switches in turned.items():
-        last = releases[name] = replace(last, name=name, **dict.fromkeys(switches, True))
+        last = releases[name] = last._replace(name=name, **dict.fromkeys(switches, True))
     return releases
 
 

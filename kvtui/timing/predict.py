@@ -6,8 +6,7 @@ from them (`INHERITED`) has no error of its own, and of the rest nobody knows an
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec
 from kvtui.timing.coefficients import engines, residuals
@@ -18,8 +17,7 @@ INHERITED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedError:
+class ExpectedError(NamedTuple):
     """Median and 90th percentile of the size of the error, in per cent, and against what."""
 
     median_pct: float
@@ -41,7 +39,7 @@ class ExpectedError:
 
     def report(self) -> dict[str, Any]:
         """As JSON."""
-        return {**asdict(self), "gpus": list(self.gpus)}
+        return {**self._asdict(), "gpus": list(self.gpus)}
 
 
 def band(value: float, median_pct: float) -> tuple[float, float]:

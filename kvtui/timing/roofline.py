@@ -32,8 +32,7 @@ _PERCENT = 100
 _MLP_KERNELS = 2 / 9  # of the small kernels of a layer: experts take three over, and their router adds one
 
 
-@dataclass(frozen=True, slots=True)
-class LinearCost:
+class LinearCost(NamedTuple):
     """A step costs `base`, plus `per_prefill` a prompt token, plus `per_decode` a decode, all in ps.
 
     The default is what BLIS (inference-sim) publishes for Llama-3.1-8B on one H100:

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
@@ -43,19 +42,21 @@ def silent(done: int, total: int) -> None:
     """No progress to show."""
 
 
-@dataclass(frozen=True)
 class Source:
     """Plain UTF-8 text of a trace, without byte order mark, and where it comes from."""
 
-    label: str  # as the user wrote it, for messages
-    name: str  # short, for the screen
-    head: bytes  # the first LOOK bytes
-    raw: bytes | None = None  # all bytes before unpacking, where they cannot be read again
-    progress: Progress = silent
+    def __init__(
+        self, label: str, name: str, head: bytes, raw: bytes | None = None, progress: Progress = silent
+    ) -> None:
+        self.label = label  # as the user wrote it, for messages
+        self.name = name  # short, for the screen
+        self.head = head  # the first LOOK bytes
+        self.raw = raw  # all bytes before unpacking, where they cannot be read again
+        self.progress = progress
 
     @cached_property
     def text(self) -> str:
-        quiet = replace(self, progress=silent)
+        quiet = Source(self.label, self.name, self.head, self.raw)
         return b"".join(quiet.blocks()).decode("utf-8", "replace")
 
     @cached_property

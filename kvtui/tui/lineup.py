@@ -73,10 +73,10 @@ class Troupe:
     def _join(self, spec: LaneSpec) -> None:
         if len(self.lanes) >= MOST:
             raise ConfigError(f"More than {MOST} lanes do not fit side by side; remove one first.")
-        bare = [replace(other, name="") for other in (*self.experiment.lanes, spec)]
+        bare = [other._replace(name="") for other in (*self.experiment.lanes, spec)]
         name = named(tuple(bare))[-1].name
         taken = {other.name for other in self.experiment.lanes}
-        mine = replace(spec, name=next(each for each in _numbered(name) if each not in taken))
+        mine = spec._replace(name=next(each for each in _numbered(name) if each not in taken))
         self.experiment = replace(
             self.experiment, max_len=self.experiment.length_limit, lanes=(*self.experiment.lanes, mine)
         )
@@ -120,9 +120,9 @@ def _managed(spec: LaneSpec) -> tuple[object, ...]:
 def _turned(spec: LaneSpec) -> LaneSpec:
     """Contiguous with each reserve rule in turn, then paged, then round again."""
     if spec.manager == "paged":
-        return replace(spec, manager="contiguous", reserve=RESERVE[0])
+        return spec._replace(manager="contiguous", reserve=RESERVE[0])
     at = RESERVE.index(spec.reserve) + 1
-    return replace(spec, reserve=RESERVE[at]) if at < len(RESERVE) else replace(spec, manager="paged")
+    return spec._replace(reserve=RESERVE[at]) if at < len(RESERVE) else spec._replace(manager="paged")
 
 
 def _numbered(name: str) -> Iterator[str]:

@@ -256,7 +256,7 @@ class Stage(Lineup, Travel):
         if spec.memory != "paged":
             return f"{self.lanes[self.target].title} has no blocks to size; choose a paged lane first."
         sizes = [size for size in BLOCK_SIZES if size > spec.block_size] or BLOCK_SIZES[:1]
-        return self._change(replace(spec, block_size=sizes[0]))
+        return self._change(spec._replace(block_size=sizes[0]))
 
     @property
     def blocks(self) -> bool:
@@ -288,7 +288,7 @@ class Stage(Lineup, Travel):
 
     def run_with(self, experiment: Experiment) -> str:
         """The run once more with other settings; gives the sentence that says so."""
-        lanes = tuple(replace(spec, name=kept_name(spec, self.experiment)) for spec in experiment.lanes)
+        lanes = tuple(spec._replace(name=kept_name(spec, self.experiment)) for spec in experiment.lanes)
         back = self._way_back("o changes them back, ")
         error = self._rerun(lambda: replace(experiment, lanes=lanes))
         return error or f"The run starts again with other settings{self._seed()}{back}{self._cut}"
@@ -334,12 +334,12 @@ def _finish(filming: Filming, show: Show, lanes: Sequence[Any]) -> None:
 def _with_lane(experiment: Experiment, lane: int, spec: LaneSpec) -> Experiment:
     """The same experiment with one lane changed; names that nobody gave are given anew, as what they tell
     apart has changed."""
-    bare = tuple(replace(each, name="") for each in experiment.lanes)
+    bare = tuple(each._replace(name="") for each in experiment.lanes)
     lanes = [
         plain if plain_named.name == each.name else each
         for each, plain, plain_named in zip(experiment.lanes, bare, named(bare), strict=True)
     ]
-    lanes[lane] = replace(spec, name="")
+    lanes[lane] = spec._replace(name="")
     return replace(experiment, lanes=tuple(lanes))
 
 

@@ -60,4 +60,4 @@ def on_cpu(tried: Experiment, **settings: Any) -> Experiment:
 
 def plain(tried: Experiment) -> Experiment:
     """The same, simulated."""
-    return replace(tried, backend=None, lanes=tuple(replace(s, backend="simulated") for s in tried.lanes))
+    return replace(tried, backend=None, lanes=tuple(s._replace(backend="simulated") for s in tried.lanes))

@@ -53,7 +53,7 @@ class Churn:
         self._step += 1
         cells = frames.cells_of(self._state, self._owner.copy(), self._stored)
         base = self._base
-        running = replace(base.counters, running=60 + self._step // 20 % 9)
+        running = base.counters._replace(running=60 + self._step // 20 % 9)
         return replace(base, step=self._step, time_s=self._step / 20, cells=cells, counters=running)
 
 

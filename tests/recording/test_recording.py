@@ -226,7 +226,7 @@ def test_frames_that_nobody_simulated(tmp_path: Path) -> None:
     path = tmp_path / "live.kvtui"
     recorder = Recorder(path, {"heading": {"trace": "live"}})
     frames = [contiguous_frame(), paged_frame()]
-    unknown = replace(frames[1].counters, ttft=NONE)
+    unknown = frames[1].counters._replace(ttft=NONE)
     frames[1] = replace(frames[1], step=frames[0].step + 7, counters=unknown, copied=(3, 9))
     track = recorder.add(lane("paged", pool_bytes=None, label="live"))
     for at, frame in enumerate(frames):

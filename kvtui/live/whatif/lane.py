@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from kvtui.comparison.checkpoints import Checkpoints
 from kvtui.comparison.lane import Lane
@@ -69,8 +69,8 @@ class FedLane(Lane):
     def frame(self, *, rows: int = 64, events: int = 200) -> Frame:
         frame = super().frame(rows=rows, events=events)
         rates = self._rates.take(frame.counters, seconds(self.stands_ps))
-        shown = {name: rates[name].value for name in SHOWN}
-        counters = replace(frame.counters, **shown)  # type: ignore[arg-type]
+        shown: dict[str, Any] = {name: rates[name].value for name in SHOWN}
+        counters = frame.counters._replace(**shown)
         return replace(frame, done=False, counters=counters)
 
     def checkpoints(self) -> Checkpoints:

@@ -42,7 +42,7 @@ class Setting:
         if not self.lane:
             return replace(experiment, **{self.name: value})
         lanes = [*experiment.lanes]
-        lanes[lane] = replace(lanes[lane], **{self.name: value})
+        lanes[lane] = lanes[lane]._replace(**{self.name: value})
         return replace(experiment, lanes=tuple(lanes))
 
 

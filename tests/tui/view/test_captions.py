@@ -33,7 +33,7 @@ def said(shown: Scene, *, width: int = 116, rows: int = 2) -> list[str]:
 
 
 def counted(frame: Frame, **changes: object) -> Frame:
-    return replace(frame, counters=replace(frame.counters, **changes))
+    return replace(frame, counters=frame.counters._replace(**changes))
 
 
 def test_full_in_three_widths() -> None:

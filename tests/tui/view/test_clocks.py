@@ -32,7 +32,7 @@ def ended(*labels: str) -> Scene:
     served = {"unfinished": 0, "rejected": 0}
     times = (193.0, 115.1, 115.1)
     frames = tuple(
-        replace(frame, counters=replace(frame.counters, **served), done=True, time_s=time_s)
+        replace(frame, counters=frame.counters._replace(**served), done=True, time_s=time_s)
         for frame, time_s in zip(shown.frames, times, strict=False)
     )
     return replace(shown, frames=frames)

@@ -100,8 +100,8 @@ def test_what_is_not_known_is_not_nought() -> None:
 
 def limited(**changes: object) -> Scene:
     frames = (
-        contiguous_frame(counters=replace(contiguous_frame().counters, good=66)),
-        paged_frame(counters=replace(paged_frame().counters, good=211)),
+        contiguous_frame(counters=contiguous_frame().counters._replace(good=66)),
+        paged_frame(counters=paged_frame().counters._replace(good=211)),
     )
     return scene(heading=replace(HEADING, slo="first token 2 s", usd_per_hour=0.9), frames=frames, **changes)
 

@@ -50,7 +50,7 @@ KEYS = {"space", "tab", "i", "z", "m", "b", "a", "f", "o", "e", "q", "n", "S", "
 def japanese(**changes: object) -> Scene:
     split = Split(70.1, 12.5, 5.7, 2.7, 1.4, 7.0, 0.6)  # something of everything
     frames = tuple(
-        replace(frame, counters=replace(frame.counters, split=split, rejected=3, waiting=1_209))
+        replace(frame, counters=frame.counters._replace(split=split, rejected=3, waiting=1_209))
         for frame in (contiguous_frame(), paged_frame())
     )
     heading = replace(scene().heading, slo="TTFT 2 s")

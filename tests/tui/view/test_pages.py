@@ -162,6 +162,6 @@ def test_the_summary_shows_every_lane_and_cuts_no_word(lanes: int, width: int) -
 
 def test_gpus_are_counted_only_where_everybody_was_served() -> None:
     assert "In GPUs" not in " ".join(text(summary_lines(ended(), LOOK, width=120)))
-    served = tuple(replace(f, counters=replace(f.counters, unfinished=0)) for f in ended().frames)
+    served = tuple(replace(f, counters=f.counters._replace(unfinished=0)) for f in ended().frames)
     page = " ".join(text(summary_lines(ended(frames=served), LOOK, width=120)))
     assert "In GPUs     contiguous needs 2" in page

@@ -83,7 +83,7 @@ def test_a_filter_by_request_or_state_keeps_the_order() -> None:
 
 
 def test_the_numbers_of_a_filtered_queue_are_never_cut() -> None:
-    many = tuple(replace(frame, counters=replace(frame.counters, waiting=12_345)) for frame in scene().frames)
+    many = tuple(replace(frame, counters=frame.counters._replace(waiting=12_345)) for frame in scene().frames)
     for width in (40, 60, 62, 80, 120):
         shown = scene(frames=many, listing=Listing("preempted 27"))
         head = plain(waiting_lines(shown, width=width, height=6)[0])
