@@ -7,15 +7,13 @@ engine was stepping.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import repeat
-from operator import add
 from typing import Any
 
 from kvtui import __version__
 from kvtui.answers.verdict import verdict
+from kvtui.arithmetic import added, cut, sum_of
 from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lane import Lane
 from kvtui.comparison.poolestimate import pool_report
@@ -236,13 +234,13 @@ def _fits(experiment: Experiment, lane: Lane) -> dict[str, int]:
     """How many requests of one length the pool holds: at the maximum, and at this trace's mean and p99."""
     workload, limit = experiment.workload, lane.engine.rules.max_model_len
     prompts, outputs = workload.plain("prompt"), workload.plain("output")
-    totals = array("q", map(min, map(add, prompts, outputs), repeat(limit)))
+    totals = cut(added(prompts, outputs), limit)
     lengths = {
         "max_len": limit,
-        "mean": round(sum(totals) / len(totals)),
+        "mean": round(sum_of(totals) / len(totals)),
         "p99": round(percentile(totals, 99)[0]),
     }
-    share = sum(prompts) / max(sum(totals), 1)
+    share = sum_of(prompts) / max(sum_of(totals), 1)
     fits = {}
     for name, length in lengths.items():
         prompt = min(max(round(length * share), 1), length)

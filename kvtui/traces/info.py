@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
-from operator import mul, sub
 from typing import Any
 
 import numpy as np
 
+from kvtui.arithmetic import gaps, sum_of, variation
 from kvtui.percentile import percentile
 from kvtui.traces.leftout import rows, told
 from kvtui.traces.workload import LeftOut, Workload
@@ -30,7 +29,7 @@ def info(workload: Workload) -> dict[str, Any]:
             for group in workload.left_out
         ],
         "span_s": workload.span_s if workload.timed else None,
-        "cv": _burstiness(workload.plain("arrival_ns")),
+        "cv": variation(gaps(workload.plain("arrival_ns"))),
         "prompt": _spread(workload.plain("prompt")),
         "output": _spread(workload.plain("output")),
         "tokens_estimated": workload.estimated,
@@ -45,8 +44,8 @@ def hit_rate_ceiling(workload: Workload) -> float | None:
     Requests come in order of arrival. A request finds the unbroken leading run of units that earlier requests
     had, generated tokens where the trace identifies them, but never more than its prompt.
     """
-    total = sum(workload.plain("prompt"))
-    if not workload.unit or not total:
+    prompts = sum_of(workload.plain("prompt"))
+    if not workload.unit or not prompts:
         return None
     length = np.diff(workload.chain_start)
     request = np.repeat(np.arange(len(workload)), length)
@@ -54,20 +53,14 @@ def hit_rate_ceiling(workload: Workload) -> float | None:
     new = np.append(np.flatnonzero(request[first][name] == request), len(workload.chain))
     # The run ends with the first unit that this request is the first to have, or with its own last unit.
     run = np.minimum(new[np.searchsorted(new, workload.chain_start[:-1])] - workload.chain_start[:-1], length)
-    return int(np.minimum(run * workload.unit, workload.prompt).sum()) / total
-
-
-def _burstiness(arrival_ns: Sequence[int]) -> float | None:
-    gaps = list(map(sub, arrival_ns[1:], arrival_ns))
-    total, squares = sum(gaps), sum(map(mul, gaps, gaps))
-    return sqrt(len(gaps) * squares - total * total) / total if total else None
+    return int(np.minimum(run * workload.unit, workload.prompt).sum()) / prompts
 
 
 def _spread(tokens: Sequence[int]) -> dict[str, float | None]:
     if not len(tokens):
         return dict.fromkeys(("mean", "p50", "p99"))
     p50, p99 = percentile(tokens, 50, 99)
-    return {"mean": sum(tokens) / len(tokens), "p50": p50, "p99": p99}
+    return {"mean": sum_of(tokens) / len(tokens), "p50": p50, "p99": p99}
 
 
 def render(figures: dict[str, Any]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import countOf, sub
 
+from kvtui.arithmetic import count_of, gaps, least, most
 from kvtui.traces.leftout import rows
 from kvtui.traces.timeunits import UNITS, S
 
@@ -30,38 +30,35 @@ def notes_on_time(arrival_ns: Sequence[int], line: Sequence[int]) -> Iterator[st
     """Sentences about sorted arrivals."""
     if len(arrival_ns) < 2:
         return
-    step = _step(list(_gaps(arrival_ns[: _FEW + 1])))
-    if step and all(gap == step for gap in _gaps(arrival_ns)):
+    apart = gaps(arrival_ns)
+    longest = most(apart)
+    step = _step(list(apart[:_FEW]))
+    if step and step == longest == least(apart):
         yield "all gaps between arrivals are equal: times may be row numbers, or made at a fixed rate"
     elif step:
         yield f"arrivals move in steps of {step / S:,.10g} s: their burstiness is that of the clock"
-    longest = max(_gaps(arrival_ns))
     if longest > _PAUSE_NS:
-        after = line[list(_gaps(arrival_ns)).index(longest) + 1]
+        after = line[list(apart).index(longest) + 1]
         where = f" before line {after}" if after else ""
         yield f"nothing arrives for {longest / S / 3600:,.1f} hours{where} (--max-gap jumps over such pauses)"
 
 
-def _gaps(arrival_ns: Sequence[int]) -> Iterator[int]:
-    return map(sub, arrival_ns[1:], arrival_ns)
-
-
-def _step(gaps: Sequence[int]) -> int:
+def _step(apart: Sequence[int]) -> int:
     """The step of a clock that ticks no more often than requests arrive, give or take a little; else 0."""
-    ticks = sorted(gap for gap in gaps if gap > 0)
-    if len(gaps) + 1 < _ENOUGH or not ticks:
+    ticks = sorted(gap for gap in apart if gap > 0)
+    if len(apart) + 1 < _ENOUGH or not ticks:
         return 0
     middle = len(ticks) // 2
     step = (ticks[middle] + ticks[~middle]) // 2
     steady = all(abs(gap - round(gap / step) * step) <= _JITTER * step for gap in ticks)
-    return step if steady and step * len(gaps) >= sum(gaps) else 0
+    return step if steady and step * len(apart) >= sum(apart) else 0
 
 
 def note_on_prompts(prompt: Sequence[int]) -> Iterator[str]:
     """A sentence where many prompts have exactly the greatest length."""
     if len(prompt) < _ENOUGH:
         return
-    longest = max(prompt)
-    share = countOf(prompt, longest) / len(prompt)
+    longest = most(prompt)
+    share = count_of(prompt, longest) / len(prompt)
     if share >= _CUT_SHARE and longest >= _CUT_LENGTH and len(set(prompt[:_FEW])) >= _LENGTHS:
         yield f"{share:.1%} of prompts have exactly {longest:,} tokens, the most there are: they may be cut"

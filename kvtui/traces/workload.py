@@ -5,10 +5,11 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import add
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+from kvtui.arithmetic import added, most
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,7 +108,7 @@ class Workload:
     @cached_property
     def longest(self) -> int:
         """Tokens of the longest request, prompt and answer; 0 without requests."""
-        return max(map(add, self.plain("prompt"), self.plain("output")), default=0)
+        return most(added(self.plain("prompt"), self.plain("output")))
 
     @cached_property
     def shared_units(self) -> Ints:
