@@ -87,7 +87,7 @@ def test_cards_name_them_or_are_brief(ended: Scene, form: Form) -> None:
     card = draw_card(ended, 1, form, Look()).lines()[1:]  # below what the lane is
     text = "\n".join(plain(line).replace("n/a", "") for line in card)
     told = {bare(label) for label in re.findall(r"[a-zA-Z$/]+(?: [a-zA-Z$/]+)*(?:(?<=p)\d\d)?", text)}
-    told -= {"done at", "waiting", "x", "s", "ms"}
+    told -= {"cut at", "waiting", "x", "s", "ms"}
     assert len(told) >= 4
     assert told <= BRIEF
 

@@ -135,7 +135,8 @@ class _Card:
         if self.scene.ahead(self.lane):
             return f"{self.word('forks at')} {formats.clock(self.info.since_s)}"
         if self.frame.done:
-            return f"{self.word('done at')} {formats.clock(self.frame.time_s)}"
+            how = "cut at" if self.counters.unfinished else "done at"
+            return f"{self.word(how)} {formats.clock(self.frame.time_s)}"
         return self.word("running at once")
 
     @property

@@ -122,8 +122,8 @@ def _words(canvas: Canvas, x: int, y: int, scene: Scene) -> int:
         ("block", f"room for {scene.lanes[-1].block_size} tokens"),
         ("slot", "room for one token"),
         ("preempted", "put back in the queue; memory ran out"),
-        (TTFT.name, f"wait from arrival to the first token{_off(scene.heading.ttft_error)}"),
-        (TPOT.name, f"time from one token to the next{_off(scene.heading.tpot_error)}"),
+        (TTFT.name, f"{TTFT.means}{_off(scene.heading.ttft_error)}"),
+        (TPOT.name, f"{TPOT.means}{_off(scene.heading.tpot_error)}"),
         *([("SLO", f"kept: {scene.heading.slo}")] if scene.heading.slo else []),
         *([("pool", "taken whole: to nvidia-smi it is as full empty")] if scene.device else []),
     )

@@ -165,6 +165,8 @@ def test_a_lane_with_nobody_left_to_let_in_is_not_compared() -> None:
 def test_a_lane_that_has_ended_says_when() -> None:
     done = paged_frame(done=True, time_s=115.1, counters=counters(finished=340))
     assert text(Form.MEDIUM, 1, frames=(contiguous_frame(), done))[7].strip() == "done at 01:55.1"
+    cut = paged_frame(done=True, time_s=60.1, counters=counters(waiting=5, unfinished=5))
+    assert text(Form.MEDIUM, 1, frames=(contiguous_frame(), cut))[7].strip().startswith("cut at 01:00.1")
 
 
 def test_focus_is_a_mark_and_an_underline() -> None:

@@ -46,6 +46,7 @@ LABELS: Final[dict[str, str]] = {
     "forks at": "分岐",
     "own clock": "別の時計",
     "done at": "完了",
+    "cut at": "打ち切り",
     "step": "一歩",
     "peak": "最大",
     "mean": "平均",
