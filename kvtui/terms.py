@@ -53,9 +53,9 @@ HIT_AGAIN: Final = Term(
 )
 EVICTED: Final = Term("blocks evicted", "cached blocks whose room was needed", "kv.evictions")
 
-TTFT: Final = Term("TTFT", "from arrival to the first token", "latency.ttft_s", gloss="first token")
-TPOT: Final = Term("TPOT", "from one token to the next", "latency.tpot_s", gloss="each next")
-E2E: Final = Term("E2E", "from arrival to the last token", "latency.e2e_s", gloss="whole request")
+TTFT: Final = Term("TTFT", "arrival to the first token", "latency.ttft_s", gloss="first token")
+TPOT: Final = Term("TPOT", "one token to the next", "latency.tpot_s", gloss="each next")
+E2E: Final = Term("E2E", "arrival to the last token", "latency.e2e_s", gloss="whole request")
 RATE: Final = Term(
     "tokens/s", "output tokens a second of all requests", "throughput.output_tokens_per_s", "tok/s"
 )
