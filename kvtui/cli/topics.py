@@ -32,7 +32,10 @@ def explain(words: tuple[str, ...]) -> None:
     name = topic.lower().replace("_", "-").replace(" ", "-")
     if name not in found:
         word = re.compile(rf"\b{re.escape(topic)}s?\b", re.IGNORECASE)
-        told = {each: len(word.findall(f"{about} {text}")) for each, (about, text) in found.items()}
+        told = {
+            each: len(word.findall(" ".join(f"{about} {text}".split())))
+            for each, (about, text) in found.items()
+        }
         most = max(told, key=told.__getitem__)
         close = get_close_matches(name, found, n=1)
         hint = f"did you mean {close[0]}?" if close else "kvtui help lists the topics"

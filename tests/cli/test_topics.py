@@ -54,7 +54,16 @@ def test_a_wrong_topic_is_answered_with_the_nearest() -> None:
     assert "lists the topics" in complaint("help", "zzz")
 
 
-@pytest.mark.parametrize(("asked", "topic"), [("slot", "block"), ("hole", "waste"), ("goodput", "latency")])
+@pytest.mark.parametrize(
+    ("asked", "topic"),
+    [
+        ("slot", "block"),
+        ("hole", "waste"),
+        ("goodput", "latency"),
+        ("fp8", "kv-type"),
+        ("draft", "speculation"),
+    ],
+)
 def test_a_word_leads_to_the_topic_that_speaks_of_it(asked: str, topic: str) -> None:
     with pytest.raises(ConfigError) as wrong:
         app.main(["help", *asked.split()], standalone_mode=False)
@@ -64,8 +73,9 @@ def test_a_word_leads_to_the_topic_that_speaks_of_it(asked: str, topic: str) -> 
 
 def test_a_topic_of_several_words_is_one() -> None:
     assert said("help", "prefix", "cache") == said("help", "prefix-cache")
-    with pytest.raises(ConfigError, match="no topic 'KV type'"):
-        app.main(["help", "KV", "type"], standalone_mode=False)
+    assert said("help", "KV", "type") == said("help", "kv-type")
+    with pytest.raises(ConfigError, match="no topic 'GPU price'"):
+        app.main(["help", "GPU", "price"], standalone_mode=False)
 
 
 @pytest.mark.parametrize(
