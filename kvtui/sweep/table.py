@@ -112,7 +112,8 @@ def _advice(found: Answer) -> list[str]:
     settings = f"on {on_what(cell)}, {named(found, cell)}"
     if not found.kept:
         worst = kept_text(result["slo_attainment"])
-        return [f"No cell keeps the limits for {found.attainment:.0%}; the nearest has {worst}: {settings}."]
+        wanted = f"{found.attainment:.0%} (--attainment)"
+        return [f"No cell keeps the limits for {wanted}; the nearest has {worst}: {settings}."]
     head = "Cheapest that keeps the limits:" if found.limited else f"Cheapest ({NO_LIMIT}):"
     command = serve_command(cell, result)
     lines = [settings] if command is None else [f"on {on_what(cell)}:", f"  $ {command}"]
