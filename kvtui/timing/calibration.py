@@ -17,7 +17,7 @@ from kvtui.timing.steptime import Row, check
 Coefficients = TypeVar("Coefficients", EngineProfile, Forms, ExpertKernel)
 Errors = Callable[[Any], Sequence[float]]
 
-ROUNDS = 40
+ROUNDS = 200  # at most; most fits settle before
 _STEP = 1e-3  # of a derivative, relative
 _ROBUST = 0.1  # errors beyond it count by size, not by square
 _NEAR_START = 0.1  # weight of staying at the start, which settles what the measurements leave open

@@ -27,7 +27,7 @@ class Forms(NamedTuple):
 
     overlap: float  # share of the shorter of reading and computing that the longer does not hide
     gemm_memory: float
-    gemm_compute: float
+    gemm_compute: float  # what layers keep of products that were measured alone, experts too
     layer_floor_us: float  # the small kernels of a layer
     prefill_floor: float  # of the fixed part of decode attention
     tile_tokens: float  # further keys each query token pays for, the ragged edge of the causal mask

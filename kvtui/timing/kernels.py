@@ -29,9 +29,7 @@ UNMEASURED = ExpertKernel(35.0, 0.8, 0.4)  # of GPUs without a table: about what
 class Linear(NamedTuple):
     """Linear layers of a share of the model, with what goes with them element by element.
 
-    Their size enters by the overlap of reading and computing alone. A share of the peak that changes from 512
-    to 8192 rows, as tables of 16 bits have it, is no better on GPUs left out of the fit: the median error
-    falls from 6.3 to 6.0 %, but nine of ten are below 23 % and not 16 %.
+    Their size enters by the overlap of reading and computing alone; shares of a peak are those of many rows.
     """
 
     read: float  # s: all the weights once

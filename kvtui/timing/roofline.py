@@ -108,7 +108,7 @@ class RooflineCost:
             dense=picoseconds(layers.read / e.memory),
             experts=_visited(picoseconds(experts.read / e.memory), experts.top),
             token=picoseconds(layers.token / e.gemm_compute),
-            touch=picoseconds(layers.touch * e.touch + experts.token / e.gemm_compute),
+            touch=picoseconds(layers.touch * e.touch + experts.token / (k.gemm_compute * e.gemm_compute)),
             overlap=round(_PERCENT * k.overlap),
             link=link,
             kv_token=picoseconds(growing / kv_second),
