@@ -112,7 +112,9 @@ NO_TERMINAL = "no full screen here ({}): the summary instead"
     "--watermark", default=0.0, type=float, metavar="X", help="Share of blocks kept free at admission."
 )
 @click.option(
-    "--async-scheduling", is_flag=True, help="Schedule a step before the last one's result is seen."
+    "--async-scheduling",
+    is_flag=True,
+    help="Schedule a step before the last one's result is seen, as vLLM does on GPUs since 0.14.",
 )
 @click.option(
     "--spec-method", metavar="NAME", help="Speculative decoding: ngram, draft_model, eagle, mtp, ..."
