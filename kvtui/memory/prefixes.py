@@ -209,9 +209,6 @@ class PrefixTree:
 
     def _lay(self, idle: Idle) -> None:
         idle.node.idle.append(idle)
-        self._push(idle)
-
-    def _push(self, idle: Idle) -> None:
         heappush(self._idle, (idle.place, self._pushed, idle))
         self._pushed += 1
 
@@ -230,7 +227,8 @@ class PrefixTree:
         del node.blocks[idle.high :], node.keys[idle.high :]
 
     def _split(self, node: Node, at: int) -> Node:
-        """Make the blocks of a node from `at` on a node of their own."""
+        """Make the blocks of a node behind the first `at`, which an owner holds, a node of their own; all
+        that are idle are among these."""
         rest = Node(node, node.start + at, node.keys[at:], node.blocks[at:])
         del node.keys[at:], node.blocks[at:]
         rest.children, node.children = node.children, {rest.keys[0]: rest}
@@ -242,23 +240,13 @@ class PrefixTree:
                 node.holders[owner] = at
                 if self._ends[owner] is node:
                     self._ends[owner] = rest
-        rest.held, node.held = max(node.held - at, 0), min(node.held, at)
-        self._split_idle(node, rest, at)
-        return rest
-
-    def _split_idle(self, node: Node, rest: Node, at: int) -> None:
-        whole, node.idle = node.idle, []
-        for idle in whole:
-            if idle.low < at < idle.high:
-                self._lay(Idle(node, idle.place + idle.high - at, idle.low, at))
-                idle.low = at
-            elif idle.high <= at:
-                node.idle.append(idle)
-                continue
+        rest.held, node.held = node.held - at, at
+        rest.idle, node.idle = node.idle, []
+        for idle in rest.idle:
             idle.node = rest
             idle.low -= at
             idle.high -= at
-            rest.idle.append(idle)
+        return rest
 
     def _cut_off(self, node: Node) -> list[Left]:
         """A node and all behind it leave the tree."""

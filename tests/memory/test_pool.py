@@ -6,6 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from kvtui.memory import pool as pool_module
 from kvtui.memory.pool import BlockPool
 
 BLOCKS = 12
@@ -65,6 +66,21 @@ class PoolMachine(RuleBasedStateMachine):
         self.owners[f"o{self.made}"] = [block], 1
         self.made += 1
 
+    @precondition(lambda self: any(block in self.key_of for block in self.queue))
+    @rule(data=st.data(), most=st.integers(1, 6))
+    def share_all(self, data: st.DataObject, most: int) -> None:
+        block = data.draw(st.sampled_from(sorted(b for b in self.queue if b in self.key_of)))
+        first = self.key_of[block] // 10 * 10
+        keys = list(range(first, first + 6))
+        blocks = self.pool.find_all(keys, most)
+        assert [self.key_of[block] for block in blocks] == keys[: len(blocks)]
+        assert len(blocks) == most or keys[len(blocks)] not in self.key_of.values()
+        assert self.pool.idle_among(keys, blocks) == sum(b in self.queue for b in blocks)
+        self.pool.share_all(1, keys, blocks)
+        self.queue = [b for b in self.queue if b not in blocks]
+        self.owners[f"o{self.made}"] = blocks, len(blocks)
+        self.made += 1
+
     @invariant()
     def agrees(self) -> None:
         assert self.pool.queue() == self.queue
@@ -77,10 +93,23 @@ class OldPoolMachine(PoolMachine):
     lifo = False
 
 
+class CutPoolMachine(PoolMachine):
+    """Used entries of the queue are cut off again and again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cut, pool_module.CUT = pool_module.CUT, 1
+
+    def teardown(self) -> None:
+        pool_module.CUT = self._cut
+
+
 TestPool = PoolMachine.TestCase
 TestOldPool = OldPoolMachine.TestCase
-for case in (TestPool, TestOldPool):
+TestCutPool = CutPoolMachine.TestCase
+for case in (TestPool, TestOldPool, TestCutPool):
     case.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+del case
 
 
 def test_the_oldest_copy_answers_and_its_twin_follows() -> None:
@@ -107,6 +136,16 @@ def test_a_block_answers_to_its_last_name_only() -> None:
     pool.rename(second, 9)
     assert (pool.find(7), pool.find(9)) == (None, second)
     pool.check()
+
+
+def test_who_was_taken_out_of_the_middle_is_passed_over() -> None:
+    pool = BlockPool(4)
+    table = pool.take(4)
+    pool.register(table, [1, 2, 3, 4])
+    pool.give_back(0, table, 4, 4)
+    pool.share(table[1])
+    pool.share_all(1, [3], [table[2]])
+    assert pool.take(2) == [table[3], table[0]]
 
 
 def test_used_entries_of_the_queue_are_cut_off() -> None:

@@ -9,6 +9,7 @@ import pytest
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.memory.paged import PagedMemoryManager
 from kvtui.memory.protocol import MemoryManager
+from kvtui.serving.ahead import PATIENCE
 from kvtui.serving.engine import UNLIMITED, Engine
 from kvtui.serving.plan import Plan
 from kvtui.serving.rules import Rules
@@ -73,3 +74,26 @@ def test_the_batch_is_looked_at_one_by_one_only_where_somebody_gives_way(
             pass
     assert all(plan.preempted for plan in plans)
     assert bool(plans) == (build is paged)
+
+
+def test_rounds_are_tried_again_after_they_were_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At first memory is short all the time, later never: as many steps are done apart as at first."""
+    beside: list[int] = []
+    step = Engine.step
+
+    def watched(engine: Engine, limit: int) -> bool:
+        beside.append(limit)
+        return step(engine, limit)
+
+    monkeypatch.setattr(Engine, "step", watched)
+    apart = []
+    for later in (0, 300):
+        asks = [(0.0, 40, 300)] * 12 + [(1e-3 + 2e-7 * i, 40, 30) for i in range(later)]
+        rules = Rules(1000, async_scheduling=True)
+        engine = Engine(workload(asks), rules, PagedMemoryManager(1600), Price())
+        assert not engine.run()
+        assert engine.results.finished == 12 + later
+        assert engine.scheduler.preemptions > 5
+        apart.append(len(beside))
+        beside.clear()
+    assert 10 < apart[0] <= apart[1] <= apart[0] + (1 << PATIENCE)
