@@ -1,4 +1,4 @@
-"""The comparison as data (the stable headless JSON) and as text.
+"""The comparison as data: the stable headless JSON.
 
 JSON interface, schema 1. Keys are added, never renamed; a figure that nobody has is null. Times are virtual
 seconds, simulated or measured as the `backend` of a lane says; percentages are weighted by the time the

@@ -35,7 +35,7 @@ STORY: Final = (
     ),
     Row(
         "Traces",
-        {"trace": "traces.trace", "workloads": "commands.workloads"},
+        {"trace": "traces.trace", "workloads": "workloads.workloads"},
         "Look into, convert, make; the bundled ones.",
     ),
     Row(
@@ -43,7 +43,7 @@ STORY: Final = (
         {"reproduce": "reproduce.reproduce", "steptime": "steptime.steptime"},
         "Published figures and step times beside ours.",
     ),
-    Row("", {"decisions": "commands.decisions"}),
+    Row("", {"decisions": "decisions.decisions"}),
     Row("Look up", {"help": "topics.explain"}),
     Row(
         "",

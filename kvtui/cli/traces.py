@@ -1,13 +1,13 @@
-"""`kvtui trace convert`, `anonymise` and `synth`: make and rewrite traces."""
+"""`kvtui trace`: what traces hold and which are read; make and rewrite them."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kvtui.cli.commands import trace
 from kvtui.cli.output import opened
 from kvtui.cli.traceoptions import trace_options
 
@@ -16,6 +16,44 @@ if TYPE_CHECKING:
 
 FORMATS = ("kvtui", "mooncake", "vllm", "azure", "burstgpt")
 _SUFFIXES = {".csv": "azure", ".jsonl": "mooncake"}
+
+
+@click.group()
+def trace() -> None:
+    """Look at request traces, convert and make them."""
+
+
+@trace.command("info", short_help="What a trace holds, and what was assumed to read it.")
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@trace_options
+def trace_info(file: str, as_json: bool, **options: Any) -> None:
+    """What FILE (or a directory, or -) holds: format, requests, lengths, and what was assumed to read it.
+
+    \b
+    kvtui trace info requests.csv
+    kvtui trace info requests.jsonl.gz --json
+    """
+    from kvtui.cli.build import workload_of
+    from kvtui.traces.info import info, render
+
+    facts = info(workload_of({"trace": file, **options}))
+    click.echo(json.dumps(facts, indent=2) if as_json else render(facts))
+
+
+@trace.command("formats")
+def trace_formats() -> None:
+    """List the formats that are recognised.
+
+    \b
+    kvtui trace formats
+    """
+    from kvtui.cli.printing import say
+    from kvtui.traces.registry import loaders
+
+    found = list(loaders())
+    longest = max(len(loader.name) for loader in found)
+    say("\n".join(f"{loader.name:<{longest}}  {loader.title}" for loader in found))
 
 
 @trace.command(short_help="Write a trace in another format.")
