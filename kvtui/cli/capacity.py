@@ -121,13 +121,14 @@ def render(report: dict[str, Any]) -> str:
     lines += [*([model["assumed"]] if model["assumed"] else []), ""]
     lines += [f"  {t['name']:<23}{t['bytes'] / GIB:>+9.2f} GiB  {t['how']}" for t in pool["terms"]]
     lines += [f"  log: {line}" for line in pool["log_lines"]]
+    stored = "16 bits a number" if kv["dtype"] == "auto" else kv["dtype"]
     bound = " at most (upper bound)" if pool["upper_bound"] else ""
     lines += [
         f"  {'KV pool of each GPU':<23}{pool['bytes'] / GIB:>9.2f} GiB{bound}, {pool['label']}",
         *(f"  left out: {text}" for text in pool["left_out"]),
         *_off(pool["error"]),
         "",
-        f"  {kv['bytes_per_token']:,} bytes a token{each} ({kv['dtype']}), {kv['block_size']} tokens a block",
+        f"  {kv['bytes_per_token']:,} bytes a token{each} ({stored}), {kv['block_size']} tokens a block",
         *_states(kv, each),
         f"  {pool['num_gpu_blocks']:,} blocks, all but one usable: {pool['tokens']:,} tokens{_by_log(pool)}",
         *_in_longest(pool),

@@ -34,7 +34,8 @@ def model_named(name: str) -> ModelSpec:
         return catalogue.model(name)
     except ConfigError as error:
         known = "kvtui models lists those it knows" if "/" in name else error.hint
-        hint = f"{known}; of any other model give the path of its config.json{_from_hub(name)}"
+        then = " Of" if f"{known}".endswith("?") else "; of"
+        hint = f"{known}{then} any other model give the path of its config.json{_from_hub(name)}"
         raise ConfigError(error.message, hint=hint) from None
 
 

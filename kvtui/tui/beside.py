@@ -16,7 +16,7 @@ from kvtui.tui.show import Cast, Simulation
 from kvtui.units import seconds
 
 TOLD: Final = (
-    "{title} is what a real server did; the other lanes simulate the same requests.",
+    "{title} is what the server did; the other lanes simulate the same requests.",
     "kvtui check prints how far off they are.",
 )
 

@@ -115,7 +115,7 @@ async def test_the_server_beside_the_simulation(recording: Recording) -> None:
     app = KvtuiApp(Beside(recording, small("paged", requests=20)), speed=float("inf"))
     async with app.run_test(size=(120, 36)) as pilot:
         text = await seen(app, pilot, "ENDED")
-        assert "s is what a real server did" in text
+        assert "s is what the server did" in text
         server, simulated = app.stage.scene().frames
         assert server.counters.running == 0
         assert server.time_s == 4.0  # the look before the first request is its beginning
