@@ -48,9 +48,9 @@ class Retention:
         ]
 
     def ends_segment(self, group: Group, number: int) -> bool:
-        """Whether a full block is kept whatever the prompts are."""
+        """Whether a full block with a state is kept whatever the prompts are."""
         segment = (self._align if self._interval is None else self._interval) // group.size
-        return bool(segment) and (segment <= group.proof or (number + 1) % segment == 0)
+        return bool(segment) and (number + 1) % segment == 0
 
     @property
     def sparse(self) -> bool:
