@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
+from kvtui.frames.batchtable import held, running_table
 from kvtui.frames.cells import mirror_of
 from kvtui.frames.chronicle import Chronicle
 from kvtui.frames.counters import CounterReader
-from kvtui.frames.frame import Event, EventKind, Frame, RunningRow, WaitingRow
+from kvtui.frames.frame import Event, EventKind, Frame, RunningRow
+from kvtui.frames.queuetable import QueueTable
+from kvtui.frames.rows import Numbers, Rows, WaitingAt
 from kvtui.frames.slo import NO_LIMITS, Slo
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.memory.grouped import GroupedMemoryManager
@@ -39,6 +41,8 @@ class Camera:
         self._counters = CounterReader(engine, slo)
         self._events: deque[Event] = deque(maxlen=EVENTS)
         self._batch: list[tuple[float, int]] = [(0.0, 0)]
+        self._line = QueueTable()
+        self._rows = 0  # of the queue that anybody has ever asked for
         self._ops: list[Op] = []  # since the last frame
         self._copied: tuple[int, ...] = ()
         self._forgotten = 0  # evicted blocks that others could have met, up to the last step
@@ -102,8 +106,8 @@ class Camera:
         for request, hit in plan.admitted:
             if hit:
                 yield EventKind.HIT, request, hit, request.known
-            held = self._held(request) // self._manager.block_size
-            yield EventKind.ADMITTED, request, request.known - hit, held
+            blocks = self._held(request) // self._manager.block_size
+            yield EventKind.ADMITTED, request, request.known - hit, blocks
         for request, found in same_step_hits(plan.prefill, plan.admitted, self._manager.block_size):
             yield EventKind.SAME_STEP_HIT, request, found, request.known
 
@@ -178,31 +182,24 @@ class Camera:
             done=engine.done,
             counters=self._counters.read(),
             cells=self._mirror.cells([*scheduler.running.values(), *scheduler.aside], wanted, scheduler.step),
-            waiting=tuple(self._waiting_rows(rows)),
-            running=tuple(self._running_rows(rows)),
+            waiting=Rows(self._waiting_table(rows), WaitingAt(engine.now_ps)),
+            running=Rows(running_table(scheduler, self._manager.block_size)[:rows], RunningRow._make),
             events=tuple(islice(reversed(self._events), events)),
             batch=(*self._batch, (now, running)),
             mean_filled=scheduler.stored / running if running else 0.0,
             copied=self._copied,
         )
 
-    def _waiting_rows(self, rows: int) -> Iterator[WaitingRow]:
-        now = self._engine.now_ps
+    def _waiting_table(self, rows: int) -> Numbers:
+        """Those who wait, in the order in which they will be admitted."""
+        self._rows = most = max(self._rows, rows)
         scheduler = self._engine.scheduler
         away = (r for r in scheduler.aside if r.phase is Phase.PREEMPTED)
-        for r in islice(chain(away, scheduler.waiting.first(rows)), rows):
-            yield WaitingRow(r.number, r.known, seconds(now - r.arrival), r.phase is Phase.PREEMPTED)
-
-    def _running_rows(self, rows: int) -> Iterator[RunningRow]:
-        step = self._engine.scheduler.step
-        batch = (r for r in self._engine.scheduler.running.values() if not r.sequence)
-        for r in heapq.nsmallest(rows, batch, key=lambda r: (r.prompt + r.output - r.stored(step), r.order)):
-            stored = r.stored(step)
-            generated = r.generated if r.chunking else stored + 1 - r.prompt
-            yield RunningRow(r.number, r.prompt, generated, r.output, stored, self._held(r))
+        line = islice(chain(away, scheduler.waiting.first(most)), most)
+        return self._line.read(line, scheduler.preemptions)[:rows]
 
     def _held(self, request: Request) -> int:
-        return request.reserved or request.blocks_held * self._manager.block_size
+        return held(request, self._manager.block_size)
 
 
 def _evictor(ops: list[Op]) -> int:

@@ -37,7 +37,7 @@ class PagedCells:
 
     def __init__(self, manager: PagedMemoryManager | GroupedMemoryManager) -> None:
         self._size = manager.block_size
-        self._groups: Sequence[Group] = [Group(None, self._size, ())]
+        self._groups: Sequence[Group] = ()  # where tables differ
         if isinstance(manager, GroupedMemoryManager):
             self._groups = manager.groups
         blocks = manager.blocks
@@ -69,12 +69,18 @@ class PagedCells:
     def cells(self, running: Iterable[Request], wanted: Request | None, step: int) -> Cells:
         batch = list(running)
         stored = self._full.copy()
-        partial = [last for r in batch for last in self._last_blocks(r, r.stored(step))]
+        last_blocks = self._last_blocks if self._groups else self._last_of_one
+        partial = [last for r in batch for last in last_blocks(r, r.stored(step))]
         if partial:
             ids, fill = np.array(partial).T
             stored[ids] = fill
         refs = np.minimum(self._refs, 255).astype(np.uint8)
         return _frozen(self._state.copy(), self._owners(batch), stored, refs)
+
+    def _last_of_one(self, request: Request, stored: int) -> list[tuple[int, int]]:
+        """As `_last_blocks`, of a request with one table, in which no block is missing."""
+        full, fill = divmod(stored, self._size)
+        return [(block - 1, 0 if ahead else fill) for ahead, block in enumerate(request.table[full:])]
 
     def _last_blocks(self, request: Request, stored: int) -> Iterator[tuple[int, int]]:
         """Blocks (from 0) of a request that are not full, and the slots filled in each."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -110,8 +111,8 @@ class Frame:
     done: bool
     counters: Counters
     cells: Cells
-    waiting: tuple[WaitingRow, ...]
-    running: tuple[RunningRow, ...]
+    waiting: Sequence[WaitingRow]
+    running: Sequence[RunningRow]
     events: tuple[Event, ...]
     batch: tuple[tuple[float, int], ...]
     mean_filled: float  # slots stored per running request

@@ -22,10 +22,12 @@ def shares(parts: Sequence[int], whole: int, digits: int = SHARE_DIGITS) -> list
         return [0.0] * len(parts)
     unit = 10**digits
     quotients = [divmod(part * 100 * unit, whole) for part in parts]
-    missing = 100 * unit - sum(q for q, _ in quotients)
-    by_remainder = sorted(range(len(parts)), key=lambda i: (-quotients[i][1], i))
-    extra = set(by_remainder[:missing])
-    return [(q + (i in extra)) / unit for i, (q, _) in enumerate(quotients)]
+    result = [quotient for quotient, _ in quotients]
+    if missing := 100 * unit - sum(result):
+        remainders = [remainder for _, remainder in quotients]
+        for at in sorted(range(len(parts)), key=remainders.__getitem__, reverse=True)[:missing]:
+            result[at] += 1
+    return [share / unit for share in result]
 
 
 def split(*, stored: int, final: int, held: int, hole: int, cached: int, free: int, reserves: bool) -> Split:

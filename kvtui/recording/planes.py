@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from math import isnan
-from typing import Any, Final, get_type_hints
+from operator import attrgetter
+from typing import Any, Final, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 from kvtui.frames.chronicle import KINDS
 from kvtui.frames.counts import Counters, Percentiles, Split
 from kvtui.frames.frame import Cells, Event, EventKind, Frame, RunningRow, WaitingRow
+from kvtui.frames.rows import Rows, WaitingAt
 from kvtui.recording.packing import Plane, Planes, Shape
 from kvtui.units import picoseconds, seconds
 
+T = TypeVar("T")
 _WAITING, _RUNNING, _EVENT = 4, 6, 5  # numbers a row
 SHAPES: Final[dict[str, Shape]] = {
     "state": Shape(np.uint8),
@@ -34,6 +37,7 @@ SHAPES: Final[dict[str, Shape]] = {
 }
 _COUNTERS: Final[dict[str, Any]] = get_type_hints(Counters)
 _PARTS: Final = (Split, Percentiles)
+_values: Final = attrgetter(*_COUNTERS)
 
 
 def counter_names() -> list[str]:
@@ -50,33 +54,46 @@ class Writer:
 
     def __init__(self) -> None:
         self._frame: Frame | None = None
-        self._planes: dict[str, Plane] = {}
+        self._planes: dict[str, Plane] = dict.fromkeys(("history", "times"), _floats(()))
+        self._planes["events"] = _rows(())
 
     def planes(self, frame: Frame, now_ps: int) -> dict[str, Plane]:
         """All planes of a frame; `now_ps` is its time."""
-        before, cells = self._frame, frame.cells
-        planes = {
-            **self._planes,
+        before, known, cells = self._frame, self._planes, frame.cells
+        planes: dict[str, Plane] = {
             "state": cells.state,
             "owner": cells.owner,
             "stored": cells.stored,
             "refs": cells.refs,
-            "counters": _floats(_numbers(frame.counters)),
+            "counters": np.array(_numbers(frame.counters), np.float64),  # unknown is no number
             "last": _floats([frame.mean_filled, *frame.batch[-1]] if frame.batch else [frame.mean_filled]),
             "copied": np.array(frame.copied, np.int32),
-            "waiting": _rows(
-                (r.request, r.tokens, now_ps - picoseconds(r.waited_s), r.preempted) for r in frame.waiting
-            ),
-            "running": _rows(frame.running),
+            "waiting": _waiting_plane(frame.waiting, now_ps),
+            "running": _running_plane(frame.running),
         }
-        if before is None or before.batch[:-1] != frame.batch[:-1]:
-            planes["history"] = _floats(chain.from_iterable(frame.batch[:-1]))
-        if before is None or before.events != frame.events:
-            events = frame.events[::-1]
-            planes["events"] = _rows((e.step, KINDS.index(e.kind), e.request, e.a, e.b) for e in events)
-            planes["times"] = _floats(e.time_s for e in events)
+        old, points = _added(before.batch[:-1] if before else (), frame.batch[:-1])
+        planes["history"] = _joined(known["history"], old, _floats(chain.from_iterable(points)), width=2)
+        old, events = _added(before.events[::-1] if before else (), frame.events[::-1])
+        told = _rows((e.step, KINDS.index(e.kind), e.request, e.a, e.b) for e in events)
+        planes["events"] = _joined(known["events"], old, told, width=_EVENT)
+        planes["times"] = _joined(known["times"], old, _floats(e.time_s for e in events))
         self._frame, self._planes = frame, planes
         return planes
+
+
+def _added(before: tuple[T, ...], now: tuple[T, ...]) -> tuple[slice, tuple[T, ...]]:
+    """Which of `before` stand at the beginning of `now`, and what comes behind them. The first ones may
+    have gone, never others."""
+    if before and now and now[0] in before:
+        first = before.index(now[0])
+        if before[first:] == now[: len(before) - first]:
+            return slice(first, len(before)), now[len(before) - first :]
+    return slice(0, 0), now
+
+
+def _joined(plane: Plane, old: slice, new: Plane, *, width: int = 1) -> Plane:
+    kept = plane[width * old.start : width * old.stop]
+    return plane if len(kept) == len(plane) and not len(new) else np.concatenate([kept, new])
 
 
 @dataclass(frozen=True)
@@ -111,13 +128,23 @@ def frame_of(planes: Planes, place: Place, code: Code, *, rows: int, events: int
         done=place.done,
         counters=_counters(counters),
         cells=Cells(planes["state"], planes["owner"], planes["stored"], planes["refs"]),
-        waiting=tuple(_waiting(planes["waiting"], rows, place.now_ps)),
-        running=tuple(RunningRow(*row) for row in _table(planes["running"], _RUNNING)[:rows].tolist()),
+        waiting=Rows(_table(planes["waiting"], _WAITING)[:rows], WaitingAt(place.now_ps)),
+        running=Rows(_table(planes["running"], _RUNNING)[:rows], RunningRow._make),
         events=tuple(islice(newest, events)),
         batch=tuple(batch),
         mean_filled=filled,
         copied=tuple(planes["copied"].tolist()),
     )
+
+
+def _waiting_plane(rows: Sequence[WaitingRow], now_ps: int) -> Plane:
+    if isinstance(rows, Rows):
+        return rows.numbers.reshape(-1)
+    return _rows((r.request, r.tokens, now_ps - picoseconds(r.waited_s), r.preempted) for r in rows)
+
+
+def _running_plane(rows: Sequence[RunningRow]) -> Plane:
+    return rows.numbers.reshape(-1) if isinstance(rows, Rows) else _rows(rows)
 
 
 def _floats(values: Iterable[float]) -> Plane:
@@ -133,11 +160,14 @@ def _table(plane: Plane, width: int) -> NDArray[np.int64]:
     return table
 
 
-def _numbers(counters: Counters) -> Iterable[float]:
-    for name in _COUNTERS:
-        value = getattr(counters, name)
-        for number in value if isinstance(value, tuple) else (value,):
-            yield float("nan") if number is None else number
+def _numbers(counters: Counters) -> list[float | None]:
+    numbers: list[float | None] = []
+    for value in _values(counters):
+        if isinstance(value, tuple):
+            numbers += value
+        else:
+            numbers.append(value)
+    return numbers
 
 
 def _counters(known: dict[str, float]) -> Counters:
@@ -158,11 +188,6 @@ def _number(known: dict[str, float], name: str, *, whole: bool) -> float | int |
     if isnan(value):
         return None
     return int(value) if whole else value
-
-
-def _waiting(plane: Plane, rows: int, now_ps: int) -> Iterable[WaitingRow]:
-    for request, tokens, arrival, preempted in _table(plane, _WAITING)[:rows].tolist():
-        yield WaitingRow(request, tokens, seconds(now_ps - arrival), bool(preempted))
 
 
 def _events(rows: NDArray[np.int64], times: Plane, kinds: Sequence[EventKind | None]) -> Iterable[Event]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -243,6 +244,31 @@ def test_frames_that_nobody_simulated(tmp_path: Path) -> None:
         assert np.array_equal(got.cells.stored, frame.cells.stored)
     assert recording.tracks[0].at_step(frames[1].step) == 1
     assert len(recording.tracks[1]) == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 3), max_size=4)), max_size=8))
+def test_histories_come_back_however_they_go_on(tmp_path_factory: pytest.TempPathFactory, looks: Any) -> None:
+    """They grow at their end, lose what is oldest, or are others altogether; some tell the same twice."""
+    path = tmp_path_factory.mktemp("histories") / "run.kvtui"
+    recorder = Recorder(path, {})
+    track, frames = recorder.add(lane("paged")), []
+    frame = replace(paged_frame(), events=paged_frame().events[:3], batch=paged_frame().batch[:3])
+    for at, (gone, new) in enumerate(looks):
+        events = [frame.events[0]._replace(a=number) for number in new]
+        points = [(float(number), number) for number in new]
+        frame = replace(
+            frame,
+            step=frame.step + 1,
+            events=(*events, *frame.events)[: 6 - gone] or frame.events[:1],
+            batch=(*frame.batch, *points)[gone:],
+        )
+        frames.append(frame)
+        recorder.note(track, frame, now_ps=at)
+    recorder.close()
+    for at, frame in enumerate(frames):
+        got = Recording(path).tracks[0].frame(at)
+        assert (got.events, got.batch) == (frame.events, frame.batch)
 
 
 def test_steps_that_only_fill_blocks_share_a_frame(tmp_path: Path) -> None:
