@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtui.frames.frame import Cell, Cells
+from kvtui.frames.frame import Cell, Cells, Touched
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.memory.group import Group
 from kvtui.memory.grouped import GroupedMemoryManager
@@ -17,6 +17,8 @@ from kvtui.memory.paged import PagedMemoryManager
 from kvtui.serving.request import Request
 
 HEIR = -2  # owner of a shared block whose first owner has gone
+_MOST_REFS = 255  # that a picture tells apart
+_SEEN = (OpKind.TAKE, OpKind.SHARE, OpKind.DROP, OpKind.FREE, OpKind.CACHE)
 
 
 class CellMirror(Protocol):
@@ -46,10 +48,17 @@ class PagedCells:
         self._refs = np.zeros(blocks, np.int32)
         self._full = np.zeros(blocks, np.int32)  # slots filled, were there no last blocks
         self._heirs = False  # whether the first owner of a shared block has ever gone
+        self._shown = np.zeros(blocks, np.uint8)  # references as far as they can be shown
+        self._changed: list[NDArray[np.int64]] = []  # blocks, since the last picture
+        self._partial = np.zeros(0, np.int64)  # last blocks in the last picture
+        self._now = object()
 
     def apply(self, ops: Iterable[Op]) -> None:
         for kind, owner, blocks in ops:
+            if kind not in _SEEN:
+                continue
             ids = np.asarray(blocks) - 1
+            self._changed.append(ids)
             if kind is OpKind.TAKE:
                 self._state[ids], self._owner[ids], self._refs[ids] = Cell.HELD, owner, 1
                 self._full[ids] = self._size
@@ -61,7 +70,7 @@ class PagedCells:
                 self._refs[ids] -= 1
                 self._owner[ids[self._owner[ids] == owner]] = HEIR
                 self._heirs = True
-            elif kind in (OpKind.FREE, OpKind.CACHE):
+            else:
                 free = kind is OpKind.FREE
                 self._state[ids], self._full[ids] = (Cell.FREE, 0) if free else (Cell.CACHED, self._size)
                 self._owner[ids], self._refs[ids] = -1, 0
@@ -71,11 +80,16 @@ class PagedCells:
         stored = self._full.copy()
         last_blocks = self._last_blocks if self._groups else self._last_of_one
         partial = [last for r in batch for last in last_blocks(r, r.stored(step))]
-        if partial:
-            ids, fill = np.array(partial).T
-            stored[ids] = fill
-        refs = np.minimum(self._refs, 255).astype(np.uint8)
-        return _frozen(self._state.copy(), self._owners(batch), stored, refs)
+        ids, fill = np.array(partial, np.int64).reshape(-1, 2).T
+        stored[ids] = fill
+        changed = np.unique(np.concatenate([*self._changed, self._partial, ids]))
+        self._shown[changed] = np.minimum(self._refs[changed], _MOST_REFS)
+        heirs = self._heirs and bool((self._owner == HEIR).any())
+        owner = self._inherited(batch) if heirs else self._owner.copy()
+        before, self._now = self._now, object()
+        self._changed, self._partial = [], ids
+        touched = None if heirs else Touched(before, self._now, changed)
+        return _frozen(self._state.copy(), owner, stored, self._shown.copy(), touched)
 
     def _last_of_one(self, request: Request, stored: int) -> list[tuple[int, int]]:
         """As `_last_blocks`, of a request with one table, in which no block is missing."""
@@ -89,13 +103,12 @@ class PagedCells:
                 if table[at]:
                     yield table[at] - 1, tokens * self._size // group.size
 
-    def _owners(self, batch: list[Request]) -> NDArray[np.int32]:
-        """A shared block whose first owner has gone belongs to the oldest that still holds it."""
+    def _inherited(self, batch: list[Request]) -> NDArray[np.int32]:
+        """Owners; a shared block whose first one has gone belongs to the oldest that still holds it."""
         owner = self._owner.copy()
-        if self._heirs and (owner == HEIR).any():
-            for request in reversed(batch):
-                ids = np.array([b for table in request.all_tables for b in table if b], np.int64) - 1
-                owner[ids[self._owner[ids] == HEIR]] = request.number
+        for request in reversed(batch):
+            ids = np.array([b for table in request.all_tables for b in table if b], np.int64) - 1
+            owner[ids[self._owner[ids] == HEIR]] = request.number
         return owner
 
 
@@ -138,8 +151,12 @@ def mirror_of(manager: PagedMemoryManager | GroupedMemoryManager | ContiguousMem
 
 
 def _frozen(
-    state: NDArray[np.uint8], owner: NDArray[np.int32], stored: NDArray[np.int32], refs: NDArray[np.uint8]
+    state: NDArray[np.uint8],
+    owner: NDArray[np.int32],
+    stored: NDArray[np.int32],
+    refs: NDArray[np.uint8],
+    touched: Touched | None = None,
 ) -> Cells:
     for array in (state, owner, stored, refs):
         array.flags.writeable = False
-    return Cells(state, owner, stored, refs)
+    return Cells(state, owner, stored, refs, touched)

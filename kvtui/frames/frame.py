@@ -24,6 +24,14 @@ class Cell(IntEnum):
     NEVER = 4  # reserved by a request that will never fill any of it (contiguous only)
 
 
+class Touched(NamedTuple):
+    """Which blocks can differ from another picture of the same memory."""
+
+    since: object  # what that one has as `now`
+    now: object  # unlike that of any other picture
+    blocks: NDArray[np.int64]  # ascending
+
+
 @dataclass(frozen=True, slots=True)
 class Cells:
     """KV memory, one entry a block, in physical order; arrays are read-only."""
@@ -32,6 +40,7 @@ class Cells:
     owner: NDArray[np.int32]  # request number, -1 for none; of a shared block the first owner
     stored: NDArray[np.int32]  # slots filled, 0..block_size
     refs: NDArray[np.uint8]  # how many requests hold it, 255 = 255 or more
+    touched: Touched | None = None  # where that is known
 
 
 class EventKind(StrEnum):

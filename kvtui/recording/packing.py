@@ -5,18 +5,23 @@ Every array is looked at as unsigned 64-bit patterns, floating point ones too, s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Any, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Plane: TypeAlias = NDArray[Any]  # one dimension; 8-byte floats, or integers of any size
 Planes: TypeAlias = Mapping[str, Plane]
+Places: TypeAlias = NDArray[np.int64]
 
+NOWHERE: Final[Mapping[str, Places]] = MappingProxyType({})
 _ENTRY = Struct("<BIiIBB")  # plane, length, shift, changes (or WHOLE), bytes a place, bytes a value
 _WHOLE = 0xFFFFFFFF
+_LONG = 8  # bytes
+_UNSIGNED = {width: np.dtype(f"<u{width}") for width in (1, 2, 4, 8)}
 _SPARSE = 3  # a change costs as much as so many plain values
 
 
@@ -29,32 +34,62 @@ class Shape(NamedTuple):
     key: int = 0
 
 
-def encode(old: Planes, new: Planes, shapes: Mapping[str, Shape]) -> bytes:
-    """Bytes that turn `old` into `new`; planes that are missing from `old` count as empty."""
-    parts = []
+class _Change(NamedTuple):
+    """How a plane differs from a former one that was moved by `shift`."""
+
+    plane: int
+    length: int
+    shift: int
+    gaps: NDArray[np.int64] | None  # from each place that changed to the next; None = all are written
+    values: NDArray[np.int64]  # differences there
+
+
+def encode(
+    old: Planes, new: Planes, shapes: Mapping[str, Shape], places: Mapping[str, Places] = NOWHERE
+) -> bytes:
+    """Bytes that turn `old` into `new`; planes that are missing from `old` count as empty. `places`: where
+    planes can differ at most, ascending, of those of which that is known."""
+    changes = []
     for at, (name, shape) in enumerate(shapes.items()):
         before, after = old.get(name), new[name]
         if before is None:
             before = np.zeros(0, shape.dtype)
         if before is not after and (len(before) or len(after)):
-            parts.append(_entry(at, before, after, _shift(before, after, shape)))
-    return b"".join(parts)
+            shift = _shift(before, after, shape)
+            change = _change(at, before, after, shift, places.get(name))
+            if change is not None:
+                changes.append(change)
+    return _written(changes)
 
 
-def _entry(at: int, before: Plane, after: Plane, shift: int) -> bytes:
+def _change(at: int, before: Plane, after: Plane, shift: int, places: Places | None) -> _Change | None:
     length = len(after)
     moved = before if not shift and len(before) == length else _moved(before, shift, length)
-    (changed,) = (moved != after).nonzero()
-    if not len(changed) and moved is before:
-        return b""
-    if _SPARSE * len(changed) > length:
-        width, values = _narrow(_bits(after) - _bits(moved))
-        return _ENTRY.pack(at, length, shift, _WHOLE, 0, width) + values
+    if places is None or moved is not before:
+        (changed,) = (moved != after).nonzero()
+    else:
+        changed = places[moved[places] != after[places]]
+    count = len(changed)
+    if not count and moved is before:
+        return None
+    if _SPARSE * count > length:
+        return _Change(at, length, shift, None, _signed(after) - _signed(moved))
     gaps = changed + 1
-    gaps[1:] -= gaps[:-1].copy()
-    wide, places = _narrow(gaps.view(np.uint64))
-    width, values = _narrow(_bits(after[changed]) - _bits(moved[changed]))
-    return _ENTRY.pack(at, length, shift, len(changed), wide, width) + places + values
+    gaps[1:] -= changed[:-1] + 1
+    return _Change(at, length, shift, gaps, _signed(after[changed]) - _signed(moved[changed]))
+
+
+def _written(changes: Sequence[_Change]) -> bytes:
+    """All numbers are looked at together: there are many changes, and few numbers in each."""
+    arrays = [array for change in changes for array in (change.gaps, change.values) if array is not None]
+    narrow = iter(_narrow(arrays))
+    parts = []
+    for plane, length, shift, gaps, _ in changes:
+        wide, places = (0, b"") if gaps is None else next(narrow)
+        width, values = next(narrow)
+        count = _WHOLE if gaps is None else len(gaps)
+        parts += [_ENTRY.pack(plane, length, shift, count, wide, width), places, values]
+    return b"".join(parts)
 
 
 def _shift(before: Plane, after: Plane, shape: Shape) -> int:
@@ -89,7 +124,7 @@ def decode(old: Planes, data: bytes, shapes: Mapping[str, Shape]) -> dict[str, P
         plane, length, shift, count, wide, width = _ENTRY.unpack_from(data, at)
         at += _ENTRY.size
         name, shape = known[plane]
-        bits = _bits(_moved(planes[name], shift, length))
+        bits = _signed(_moved(planes[name], shift, length)).view(np.uint64)
         if count == _WHOLE:
             bits = bits + _widened(data, at, length, width)
             at += length * width
@@ -101,10 +136,8 @@ def decode(old: Planes, data: bytes, shapes: Mapping[str, Shape]) -> dict[str, P
     return planes
 
 
-def _bits(plane: Plane) -> NDArray[np.uint64]:
-    if plane.dtype == np.float64:
-        return plane.view(np.uint64)
-    return plane.astype(np.int64).view(np.uint64)
+def _signed(plane: Plane) -> NDArray[np.int64]:
+    return plane.view(np.int64) if plane.dtype.itemsize == _LONG else plane.astype(np.int64)
 
 
 def _plain(bits: NDArray[np.uint64], dtype: type) -> Plane:
@@ -113,12 +146,19 @@ def _plain(bits: NDArray[np.uint64], dtype: type) -> Plane:
     return plane
 
 
-def _narrow(bits: NDArray[np.uint64]) -> tuple[int, bytes]:
-    """Differences with small amounts first, both signs, and the bytes that each takes."""
-    signed = bits.view(np.int64)
+def _narrow(arrays: Sequence[NDArray[np.int64]]) -> list[tuple[int, bytes]]:
+    """Of each: the bytes that one of its numbers takes, and all of them, small amounts first, both signs."""
+    if not arrays:
+        return []
+    signed = np.concatenate(arrays)
     folded = ((signed << 1) ^ (signed >> 63)).view(np.uint64)
-    width = _width(int(folded.max(initial=0)))
-    return width, folded.astype(f"<u{width}").tobytes()
+    narrow, at = [], 0
+    for array in arrays:
+        part = folded[at : at + len(array)]
+        width = _width(int(part.max(initial=0)))
+        narrow.append((width, part.astype(_UNSIGNED[width]).tobytes()))
+        at += len(array)
+    return narrow
 
 
 def _width(top: int) -> int:

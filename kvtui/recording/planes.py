@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from math import isnan
@@ -16,7 +16,7 @@ from kvtui.frames.chronicle import KINDS
 from kvtui.frames.counts import Counters, Percentiles, Split
 from kvtui.frames.frame import Cells, Event, EventKind, Frame, RunningRow, WaitingRow
 from kvtui.frames.rows import Rows, WaitingAt
-from kvtui.recording.packing import Plane, Planes, Shape
+from kvtui.recording.packing import NOWHERE, Places, Plane, Planes, Shape
 from kvtui.units import picoseconds, seconds
 
 T = TypeVar("T")
@@ -54,6 +54,7 @@ class Writer:
 
     def __init__(self) -> None:
         self._frame: Frame | None = None
+        self.places: Mapping[str, Places] = NOWHERE  # where the last planes can differ from those before
         self._planes: dict[str, Plane] = dict.fromkeys(("history", "times"), _floats(()))
         self._planes["events"] = _rows(())
 
@@ -77,8 +78,17 @@ class Writer:
         told = _rows((e.step, KINDS.index(e.kind), e.request, e.a, e.b) for e in events)
         planes["events"] = _joined(known["events"], old, told, width=_EVENT)
         planes["times"] = _joined(known["times"], old, _floats(e.time_s for e in events))
+        self.places = _places(before, frame)
         self._frame, self._planes = frame, planes
         return planes
+
+
+def _places(before: Frame | None, now: Frame) -> Mapping[str, Places]:
+    known = before.cells.touched if before is not None else None
+    touched = now.cells.touched
+    if known is None or touched is None or touched.since is not known.now:
+        return NOWHERE
+    return dict.fromkeys(("state", "owner", "stored", "refs"), touched.blocks)
 
 
 def _added(before: tuple[T, ...], now: tuple[T, ...]) -> tuple[slice, tuple[T, ...]]:

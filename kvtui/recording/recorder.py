@@ -139,7 +139,8 @@ class _Track:
             self._planes, self._stream = {}, zlib.compressobj(_LEVEL)
         planes = self._writer.planes(frame, now_ps)
         gains = b"" if chronicle is None else self._gains.take(chronicle)
-        data = HEAD.pack(frame.done, len(gains)) + gains + encode(self._planes, planes, SHAPES)
+        changes = encode(self._planes, planes, SHAPES, self._writer.places)
+        data = HEAD.pack(frame.done, len(gains)) + gains + changes
         payload = self._stream.compress(data) + self._stream.flush(zlib.Z_SYNC_FLUSH)
         self._planes = planes
         self._frames += 1
