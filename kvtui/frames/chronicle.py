@@ -162,8 +162,6 @@ def _event(row: Sequence[int]) -> Event:
 def _runs(step: int, now_ps: int, op: Op, first: int) -> Iterator[tuple[int, ...]]:
     """An op as rows of consecutive blocks; a copy as (source, target) in the last two columns."""
     kind, owner, blocks = op
-    if kind is OpKind.PUBLISH:
-        return
     if kind is OpKind.COPY:
         yield step, now_ps, kind, owner, blocks[0] - first, blocks[1] - first
         return

@@ -186,12 +186,10 @@ class GroupedMemoryManager(Pooled):
             tokens = min(retention.offered(group, min(upto, known)), hashed)
             first, last = request.offered[at], tokens // group.size
             if last > first:
-                names = [n for n in retention.kept(group, request, first, last) if table[n]]
-                for n in names:
-                    self.pool.rename(table[n], self._key(request, at, (n + 1) * group.size))
+                for n in retention.kept(group, request, first, last):
+                    if table[n]:
+                        self.pool.rename(table[n], self._key(request, at, (n + 1) * group.size))
                 request.offered[at] = last
-                if self.log is not None:
-                    self.log.add(OpKind.PUBLISH, request.number, [table[n] for n in names])
             if self._states is not None and isinstance(group, StateGroup):
                 self._states.keep(request, at, first, retention.offered(group, min(upto, known)))
             elif group.full and group.size != self._unit:

@@ -18,7 +18,7 @@ class OpKind(IntEnum):
     FREE = 3  # nobody holds the blocks any more; their content, if any, is lost
     CACHE = 4  # nobody holds the blocks any more; they keep key and content until evicted
     COPY = 5  # copy-on-write: blocks = (source, target)
-    PUBLISH = 6  # full blocks of `owner` can be found by other requests from now on
+    # 6 is no op; recordings know the others by their numbers.
     EVICT = 7  # cached blocks lose key and content because they are handed out again
     OUT = 8  # content goes to host memory: blocks = (block, host block)
     IN = 9  # content comes back: blocks = (host block, block)

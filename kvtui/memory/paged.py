@@ -143,19 +143,14 @@ class PagedMemoryManager(Pooled, ByName):
             last = min(full, len(request.keys))
             self.pool.publish(request.number, first, request.table[first:last], request.keys[first:last])
             request.registered = last
-        if self.pool.log is not None:
-            self.pool.log.add(OpKind.PUBLISH, request.number, request.table[before // self.block_size : full])
 
     def register_decode(self, request: Request, step: int) -> None:
         """A decode fills a block in `step`: it can be found from now on."""
-        stored = request.offset + step
         if request.registered < len(request.keys):
+            stored = request.offset + step
             self.register(request, stored, stored + 1)
             if request.registered == len(request.keys) and self.hot.has(request):
                 self.hot.leave(request)
-        elif self.pool.log is not None and self.prefix_cache:
-            block = request.table[stored // self.block_size]
-            self.pool.log.add_one(OpKind.PUBLISH, request.number, block)
 
     def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:
         """One step of the whole batch at once: every decode stores a token, and each of `chunks` (request,
@@ -203,7 +198,7 @@ class PagedMemoryManager(Pooled, ByName):
             if total:
                 self._deal(chain.from_iterable(slots), total)
             bought.blocks += sizes
-            if self.hot.count or pool.log is not None:
+            if self.hot.count:
                 for done in range(at, at + len(slots)):
                     self._register_batch(done, ())
             at += len(slots)
@@ -325,12 +320,7 @@ class PagedMemoryManager(Pooled, ByName):
 
     def _register_batch(self, step: int, chunks: Sequence[tuple[Request, int]]) -> None:
         """Register the blocks that get full in `step`, in batch order."""
-        if self.pool.log is not None:
-            full = list(self.wheel.at(step + 1))
-        elif self.hot.count:
-            full = list(self.hot.at(step + 1))
-        else:
-            full = []
+        full = list(self.hot.at(step + 1)) if self.hot.count else []
         if chunks:
             by_chunk = dict(chunks)
             for request in sorted([*full, *by_chunk], key=attrgetter("order")):

@@ -5,7 +5,8 @@ Every array is looked at as unsigned 64-bit patterns, floating point ones too, s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from struct import Struct
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -21,6 +22,7 @@ NOWHERE: Final[Mapping[str, Places]] = MappingProxyType({})
 _ENTRY = Struct("<BIiIBB")  # plane, length, shift, changes (or WHOLE), bytes a place, bytes a value
 _WHOLE = 0xFFFFFFFF
 _LONG = 8  # bytes
+_ZERO = np.zeros(1, np.int64)
 _UNSIGNED = {width: np.dtype(f"<u{width}") for width in (1, 2, 4, 8)}
 _SPARSE = 3  # a change costs as much as so many plain values
 
@@ -82,7 +84,7 @@ def _change(at: int, before: Plane, after: Plane, shift: int, places: Places | N
 def _written(changes: Sequence[_Change]) -> bytes:
     """All numbers are looked at together: there are many changes, and few numbers in each."""
     arrays = [array for change in changes for array in (change.gaps, change.values) if array is not None]
-    narrow = iter(_narrow(arrays))
+    narrow = _narrow(arrays)
     parts = []
     for plane, length, shift, gaps, _ in changes:
         wide, places = (0, b"") if gaps is None else next(narrow)
@@ -146,19 +148,15 @@ def _plain(bits: NDArray[np.uint64], dtype: type) -> Plane:
     return plane
 
 
-def _narrow(arrays: Sequence[NDArray[np.int64]]) -> list[tuple[int, bytes]]:
+def _narrow(arrays: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, bytes]]:
     """Of each: the bytes that one of its numbers takes, and all of them, small amounts first, both signs."""
-    if not arrays:
-        return []
-    signed = np.concatenate(arrays)
+    ends = list(accumulate(map(len, arrays)))
+    signed = np.concatenate([*arrays, _ZERO])
     folded = ((signed << 1) ^ (signed >> 63)).view(np.uint64)
-    narrow, at = [], 0
-    for array in arrays:
-        part = folded[at : at + len(array)]
-        width = _width(int(part.max(initial=0)))
-        narrow.append((width, part.astype(_UNSIGNED[width]).tobytes()))
-        at += len(array)
-    return narrow
+    tops = np.maximum.reduceat(folded, [0, *ends]).tolist()
+    for start, end, top in zip([0, *ends], ends, tops, strict=False):
+        width = _width(top if start < end else 0)
+        yield width, folded[start:end].astype(_UNSIGNED[width]).tobytes()
 
 
 def _width(top: int) -> int:

@@ -27,7 +27,7 @@ class Book:
         self.seen.add(op.kind)
         if op.kind is OpKind.EVICT:
             self.cached.difference_update(op.blocks)
-        if op.kind in (OpKind.COPY, OpKind.PUBLISH, OpKind.EVICT):
+        if op.kind in (OpKind.COPY, OpKind.EVICT):
             return
         for block in op.blocks:
             before = self.holders[block]
