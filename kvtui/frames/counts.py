@@ -1,7 +1,4 @@
-"""The numbers of a lane, at one moment or at the end: all that a run without a screen is asked for.
-
-Annotations are evaluated here: left as text, `NamedTuple` would compile each of them at every start.
-"""
+"""The numbers of a lane, at one moment or at the end: all that a run without a screen is asked for."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

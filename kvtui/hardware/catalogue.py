@@ -1,7 +1,4 @@
-"""Models and GPUs that kvtui knows: facts with their source, read from the data files of the package.
-
-Annotations are evaluated here: left as text, `NamedTuple` would compile each of them at every start.
-"""
+"""Models and GPUs that kvtui knows: facts with their source, read from the data files of the package."""
 
 import json
 from collections.abc import Iterable

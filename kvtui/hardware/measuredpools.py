@@ -1,7 +1,5 @@
 """How far off pool sizes are: the estimate against servers that were started (data/pools.json)."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ vLLM measures what is not KV when it starts; nobody can compute it exactly from 
 the estimates, `measuredpools` how far off they were on servers that others started.
 """
 
-from __future__ import annotations
-
 from math import ceil
 from typing import NamedTuple
 

@@ -1,7 +1,4 @@
-"""What a scheduler is told: the options of vLLM V1 that change decisions, and what releases differ in.
-
-Annotations are evaluated here: left as text, `NamedTuple` would compile each of them at every start.
-"""
+"""What a scheduler is told: the options of vLLM V1 that change decisions, and what releases differ in."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -2,8 +2,6 @@
 
 `Forms` belongs to kernels, `EngineProfile` to the software around them. Both come from data/steptime.json,
 which tests/timing/fit_step_times.py writes; `kvtui steptime --fit` writes a profile of the user's own.
-
-Annotations are evaluated here: left as text, `NamedTuple` would compile each of them at every start.
 """
 
 import json

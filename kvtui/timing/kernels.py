@@ -4,8 +4,6 @@ Each is a short formula over what the kernel must move and compute, with the eff
 (medians of tables that NVIDIA's aiconfigurator measured) and the constants of `Forms`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from kvtui.hardware.catalogue import WEIGHT_BITS, ExpertKernel, GpuSpec, ModelSpec

@@ -4,8 +4,6 @@ Two kinds have been measured by others: the time to the first token and that of 
 from them (`INHERITED`) has no error of its own, and of the rest nobody knows any.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from kvtui.hardware.catalogue import GpuSpec, ModelSpec

@@ -1,7 +1,5 @@
 """All that can be said about how a trace is to be read and replayed."""
 
-from __future__ import annotations
-
 from typing import TypedDict
 
 
