@@ -71,8 +71,8 @@ def topics() -> dict[str, tuple[str, str]]:
 
 def _figures() -> str:
     """The terms, but for the parts of memory, of which a topic of its own speaks."""
-    from kvtui.terms import PARTS, TERMS
+    from kvtui.terms import GOODPUT, HELD_EMPTY, PARTS, TERMS
 
-    told = [term for term in TERMS if term not in PARTS]
+    told = [*(term for term in TERMS if term not in PARTS), GOODPUT, HELD_EMPTY]
     rows = [f"  {term.name:<19}{term.means}" for term in told]
     return "\n".join([*rows, "The parts of the pool: kvtui help waste. Places in JSON: the README."])

@@ -15,6 +15,7 @@ from kvtui.hardware import money
 from kvtui.hardware.names import served_as, several
 from kvtui.sweep.cell import Cell, Result
 from kvtui.sweep.grid import AXES
+from kvtui.terms import HELD_EMPTY
 from kvtui.timing.coefficients import DEFAULT_ENGINE, software
 
 SCHEMA = 1
@@ -162,12 +163,12 @@ def blocks_told(cell: Cell) -> str | None:
 
 
 def waste_told(cell: Cell, result: Result) -> str | None:
-    """In a sentence what memory held for nothing is worth; None below a dollar, or unknown."""
+    """In a sentence what memory that is held empty is worth; None below a dollar, or unknown."""
     usd, price = result["waste_usd_per_month"], result["price"]
     if usd is None or price is None or usd < 1:
         return None
     rent = price["usd_per_gpu_hour"] * cell.tp * money.HOURS_A_MONTH
-    share = f"{result['wasted_pct']:.1f} % of its KV memory is held for nothing"
+    share = f"{result['wasted_pct']:.1f} % of its KV memory is {HELD_EMPTY.name}"
     return f"{share}: that share of the rent, ${rent:,.0f} a month, is ${usd:,.0f}."
 
 

@@ -87,8 +87,8 @@ CAVEATS = (
     "Every scheduler decision is simulated step for step by the rules of vLLM; seconds come from a model of "
     "step times that was fitted to published measurements, with the errors named above.",
     "Requests arrive when the trace says so, however long the queue is; answers have the recorded length.",
-    "Dollars follow from a price per GPU hour that you set, or an example with its date; what waste is worth "
-    "takes memory for all that a GPU is rented for.",
+    "Dollars follow from a price per GPU hour that you set, or an example with its date; what empty memory "
+    "is worth takes memory for all that a GPU is rented for.",
     "One replica was simulated, and GPUs for a load are whole replicas of it. They are at most so many: a "
     "replica counts with the requests a second that it served within the limits at the rate of this trace, "
     "and may bear more.",
@@ -218,14 +218,14 @@ def _table(found: Answer, done: list[tuple[Cell, Result]]) -> str:
 def _figures(r: Result) -> list[str]:
     """As `FIGURES` has them, the most asked for first."""
     usd, month, good = r["usd_per_million_tokens"], r["waste_usd_per_month"], r["goodput_rps"]
-    waste = f"{r['wasted_pct']:.1f} %" + ("" if month is None else f" <small>${month:,.0f} a month</small>")
+    empty = f"{r['wasted_pct']:.1f} %" + ("" if month is None else f" <small>${month:,.0f} a month</small>")
     return [
         "n/a" if usd is None else f"{usd:.2f}",
         kept_text(r["slo_attainment"]),
         "n/a" if good is None else f"{good:,.2f}",
         f"{r['output_tokens_per_s']:,.0f}",
         *(_time(r, key) for key in ("ttft", "tpot", "e2e")),
-        waste,
+        empty,
     ]
 
 

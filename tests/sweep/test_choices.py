@@ -142,9 +142,8 @@ def test_without_limits_none_is_said_to_be_kept() -> None:
         in table(free)
     )
     assert "keep the limits cost" not in page(free)
-    assert (
-        "1.0 % of its KV memory is held for nothing: that share of the rent, $730 a month, is $3."
-        in table(bound)
+    assert "1.0 % of its KV memory is held empty: that share of the rent, $730 a month, is $3." in table(
+        bound
     )
 
 
