@@ -34,9 +34,9 @@ _SUFFIXES = frozenset(
 _HINTS = (
     Hint("↑ ↓", "choose", ""),
     Hint("enter", "run", "run"),
-    Hint("← →", "move the window", "move(0.25)"),
-    Hint("+ -", "its length", "scale(0.5)"),
-    Hint("0", "whole trace", "whole"),
+    Hint("← →", "move the window", "move(0.25)", "window"),
+    Hint("+ -", "its length", "scale(0.5)", "size"),
+    Hint("0", "whole trace", "whole", "all"),
     Hint("q", "quit", "quit"),
 )
 

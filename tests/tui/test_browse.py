@@ -71,6 +71,14 @@ async def test_enter_gives_the_trace(folder: Path) -> None:
     assert app.return_value == Choice(str(folder / "a.csv"))
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+async def test_all_keys_are_told_in_whole_words(folder: Path, width: int) -> None:
+    app = BrowseApp(folder)
+    async with app.run_test(size=(width, 24)) as pilot:
+        await read(pilot)
+        assert text(app, "footer").rstrip().endswith("  q quit")
+
+
 async def test_a_window_by_keys_and_mouse(folder: Path) -> None:
     app = BrowseApp(folder)
     async with app.run_test(size=(120, 36)) as pilot:
