@@ -205,7 +205,7 @@ SETTINGS_HINTS: Final = (
     Hint("↑ ↓", "setting", "move(1)"),
     Hint("← →", "value", "turn(1)"),
     Hint("tab", "next lane", "lane"),
-    Hint("enter", "run with it", "apply"),
+    Hint("enter", "run with it", "apply", "run it"),
 )
 
 # What gives way first where the footer gets narrow: keys are left out, groups put together.

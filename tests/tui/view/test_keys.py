@@ -7,7 +7,15 @@ import pytest
 
 from kvtui.tui.view.canvas import plain
 from kvtui.tui.view.footer import footer_line
-from kvtui.tui.view.keys import Hint, hints, inspector_hints, keys_for
+from kvtui.tui.view.keys import (
+    HELP_HINTS,
+    SETTINGS_HINTS,
+    SUMMARY_HINTS,
+    Hint,
+    hints,
+    inspector_hints,
+    keys_for,
+)
 from kvtui.tui.view.scene import Run
 from kvtui.tui.view.useless import useless
 from tests.tui.frames import lane
@@ -97,6 +105,14 @@ def test_the_footer_always_fits_and_always_tells_how_to_leave(width: int, run: R
     line = text(width, run)
     assert len(line) <= width - 2
     assert re.search(r"\? (help|keys)  +q quit$", line)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("shown", [HELP_HINTS, SUMMARY_HINTS, SETTINGS_HINTS])
+def test_the_footers_of_pages_fit_too(width: int, shown: tuple[Hint, ...]) -> None:
+    line = plain(footer_line(list(shown), width=width, margin=1)[0]).strip()
+    assert len(line) <= width - 2
+    assert line.endswith((shown[-1].word, shown[-1].short or shown[-1].word))
 
 
 @pytest.mark.parametrize("width", range(60, 161, 10))

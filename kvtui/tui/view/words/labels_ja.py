@@ -171,6 +171,7 @@ LABELS: Final[dict[str, str]] = {
     "value": "値",
     "next lane": "次のレーン",
     "run with it": "これで実行",
+    "run it": "実行",
     "next scene": "次の場面",
     "to the screen": "画面へ",
     "watch it happen": "動きを見る",
