@@ -46,3 +46,11 @@ def test_a_search_is_the_same_in_every_version() -> None:
     assert [tree.parents(length) for length in range(2, 9)] == story
     story = [[2, 2, 2], [2, 1, 2], [0, 0, 0], [0, 0, 2], [0, 0, 0], [0, 0, 0], [1, 1, 1]]
     assert [other.parents(length) for length in range(2, 9)] == story
+
+
+def test_a_long_search_goes_on_as_it_began() -> None:
+    tree = BeamTree(3, 4)
+    stories = [tuple(tree.parents(length)) for length in range(2, 1202)]
+    first, last = (len(set(part)) for part in (stories[:100], stories[-100:]))
+    assert first > 20
+    assert abs(first - last) < first // 3
