@@ -14,7 +14,7 @@ from kvtui.serving.engine import UNLIMITED, Engine
 from kvtui.serving.plan import Plan
 from kvtui.serving.rules import Rules
 from kvtui.serving.scheduler import Scheduler
-from tests.serving.build import workload
+from tests.serving.build import outside_rounds, workload
 from tests.serving.digest import Price
 from tests.serving.test_leaps import contiguous, paged
 
@@ -37,10 +37,6 @@ def test_who_waits_costs_nothing(seqs: int, make: Callable[[], MemoryManager]) -
     assert calls < 2 * REQUESTS + 10
 
 
-def refused(engine: Engine, limit: int) -> bool:
-    raise AssertionError(f"step {engine.scheduler.step} is no part of a round")
-
-
 @pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("steps", [*range(8), 30, 71])
 def test_rounds_go_on_where_single_steps_stopped(
@@ -52,7 +48,7 @@ def test_rounds_go_on_where_single_steps_stopped(
     engine = Engine(workload(asks), rules, PagedMemoryManager(8000), Price())
     for _ in range(steps):
         engine.step()
-    monkeypatch.setattr(Engine, "step", refused)
+    monkeypatch.setattr(Engine, "step", outside_rounds)
     assert not engine.run()
     assert engine.results.finished == REQUESTS
 
