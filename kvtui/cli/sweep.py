@@ -67,7 +67,7 @@ def _axes(command: Any) -> Any:
 @click.option("--force", is_flag=True, help="With --report: write over a file that exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def sweep(as_json: bool, **options: Any) -> int:
-    """Replay TRACE under every combination of settings: latency, goodput, cost, and what to take.
+    """Replay TRACE under every combination of settings, a cell each: times, goodput, cost, and what to take.
 
     \b
     kvtui sweep chat --block-size 16,32,128 --max-num-seqs 64,256

@@ -18,7 +18,22 @@ FORMATS = ("kvtui", "mooncake", "vllm", "azure", "burstgpt")
 _SUFFIXES = {".csv": "azure", ".jsonl": "mooncake"}
 
 
-@click.group()
+class TraceGroup(click.Group):
+    """The commands about traces; a file where a command should be is most likely to be looked at."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from kvtui.errors import ConfigError
+        from kvtui.traces.synthetic import bundled
+
+        name = args[0]
+        if name not in self.commands and (Path(name).exists() or name in bundled()):
+            raise ConfigError(f"{name} is a trace.", hint=f"kvtui trace info {name} says what it holds")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=TraceGroup)
 def trace() -> None:
     """Look at request traces, convert and make them."""
 

@@ -53,6 +53,7 @@ UNMEASURED = {
     ", ".join((SLO_KEPT.brief, GOODPUT.brief, HELD_EMPTY.brief)): FOLLOW,
 }
 MORE = "--scale-rate 4 sends it four times as fast."
+ALONE = "It was the only one: several values of an option, as --block-size 16,32, are compared."
 ROWS = 40  # of the table; --json has all
 
 
@@ -120,6 +121,7 @@ def _advice(found: Answer) -> list[str]:
     notes = [FP8_NOTE] if cell.kv_dtype != "auto" else []
     told = [blocks_told(cell), engine_told(cell), bits_told(found, cell), waste_told(cell, result)]
     told.append(f"{more} {MORE}" if (more := load_told(found)) else "")
+    told.append(ALONE if len(found.cells) == 1 else "")
     return [head, *lines, *notes, *filter(None, told)]
 
 

@@ -27,6 +27,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize("name", ["requests.csv", "chat"])
+def test_a_trace_where_a_command_should_be_is_answered_with_the_command(name: str) -> None:
+    with pytest.raises(ConfigError) as wrong:
+        app.main(["trace", name], standalone_mode=False)
+    assert wrong.value.hint == f"kvtui trace info {name} says what it holds"
+
+
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["trace", *arguments], catch_exceptions=False, standalone_mode=False)
 

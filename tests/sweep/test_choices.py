@@ -127,8 +127,10 @@ def test_settings_that_make_no_difference_ask_for_more_traffic() -> None:
     slow, alike = (made(cell(32)), made(cell(16)))
     slow = slow[0], slow[1] | {"output_tokens_per_s": 50.0}
     again = made(cell(32, scale_rate=2.0))
+    assert "--block-size 16,32, are compared" in table(answer([alike]))
     for cells, told in (([alike, made(cell(32))], True), ([alike, slow], False), ([alike, again], False)):
         found = answer(cells)
+        assert "--block-size 16,32, are compared" not in table(found)
         assert ("--scale-rate 4 sends it four times as fast" in table(found)) == told
         assert ("All settings give the same tokens/s" in page(found)) == told
 
