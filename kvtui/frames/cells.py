@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -49,16 +49,21 @@ class PagedCells:
         self._full = np.zeros(blocks, np.int32)  # slots filled, were there no last blocks
         self._heirs = False  # whether the first owner of a shared block has ever gone
         self._shown = np.zeros(blocks, np.uint8)  # references as far as they can be shown
-        self._changed: list[NDArray[np.int64]] = []  # blocks, since the last picture
-        self._partial = np.zeros(0, np.int64)  # last blocks in the last picture
+        self._changed: list[int] = []  # blocks, since the last picture
+        self._partial: list[int] = []  # last blocks in the last picture
         self._now = object()
 
     def apply(self, ops: Iterable[Op]) -> None:
         for kind, owner, blocks in ops:
             if kind not in _SEEN:
                 continue
+            self._changed += blocks
+            if kind is OpKind.TAKE and len(blocks) == 1:  # as most are: no need of arrays
+                at = blocks[0] - 1
+                self._state[at], self._owner[at], self._refs[at] = Cell.HELD, owner, 1
+                self._full[at] = self._size
+                continue
             ids = np.asarray(blocks) - 1
-            self._changed.append(ids)
             if kind is OpKind.TAKE:
                 self._state[ids], self._owner[ids], self._refs[ids] = Cell.HELD, owner, 1
                 self._full[ids] = self._size
@@ -78,30 +83,35 @@ class PagedCells:
     def cells(self, running: Iterable[Request], wanted: Request | None, step: int) -> Cells:
         batch = list(running)
         stored = self._full.copy()
-        last_blocks = self._last_blocks if self._groups else self._last_of_one
-        partial = [last for r in batch for last in last_blocks(r, r.stored(step))]
-        ids, fill = np.array(partial, np.int64).reshape(-1, 2).T
-        stored[ids] = fill
-        changed = np.unique(np.concatenate([*self._changed, self._partial, ids]))
+        partial, fill = self._last_blocks(batch, step)
+        stored[np.array(partial, np.int64) - 1] = fill
+        changed = np.unique(np.array(self._changed + self._partial + partial, np.int64)) - 1
         self._shown[changed] = np.minimum(self._refs[changed], _MOST_REFS)
         heirs = self._heirs and bool((self._owner == HEIR).any())
         owner = self._inherited(batch) if heirs else self._owner.copy()
         before, self._now = self._now, object()
-        self._changed, self._partial = [], ids
+        self._changed, self._partial = [], partial
         touched = None if heirs else Touched(before, self._now, changed)
         return _frozen(self._state.copy(), owner, stored, self._shown.copy(), touched)
 
-    def _last_of_one(self, request: Request, stored: int) -> list[tuple[int, int]]:
-        """As `_last_blocks`, of a request with one table, in which no block is missing."""
-        full, fill = divmod(stored, self._size)
-        return [(block - 1, 0 if ahead else fill) for ahead, block in enumerate(request.table[full:])]
-
-    def _last_blocks(self, request: Request, stored: int) -> Iterator[tuple[int, int]]:
-        """Blocks (from 0) of a request that are not full, and the slots filled in each."""
-        for group, table in zip(self._groups, request.all_tables, strict=True):
-            for at, tokens in group.partial(table, stored):
-                if table[at]:
-                    yield table[at] - 1, tokens * self._size // group.size
+    def _last_blocks(self, batch: list[Request], step: int) -> tuple[list[int], list[int]]:
+        """Blocks that are not full, and the slots filled in each."""
+        blocks, fills, size = list[int](), list[int](), self._size
+        if not self._groups:  # every request has one table, in which no block is missing
+            for request in batch:
+                full, fill = divmod(request.stored(step), size)
+                for block in request.table[full:]:
+                    blocks.append(block)
+                    fills.append(fill)
+                    fill = 0
+            return blocks, fills
+        for request in batch:
+            for group, table in zip(self._groups, request.all_tables, strict=True):
+                for at, tokens in group.partial(table, request.stored(step)):
+                    if table[at]:
+                        blocks.append(table[at])
+                        fills.append(tokens * size // group.size)
+        return blocks, fills
 
     def _inherited(self, batch: list[Request]) -> NDArray[np.int32]:
         """Owners; a shared block whose first one has gone belongs to the oldest that still holds it."""

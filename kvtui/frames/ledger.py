@@ -78,4 +78,6 @@ class Ledger:
 
     def since(self, row: int) -> NDArray[np.int64]:
         """The rows from number `row` of all that were ever written."""
-        return self.rows[max(0, row - self.forgotten) :]
+        self._enter()
+        forgotten = self._written - self._used
+        return self._table[max(0, row - forgotten) : self._used]

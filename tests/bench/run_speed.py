@@ -2,7 +2,8 @@
 
     python -m tests.bench.run_speed [--requests 10000] [--repeat 3] [--only NAME ...]
 
-Azure conversation requests (and one trace of the size of Mooncake's) on one H100 with Llama-3.1-8B. Times are
+Azure conversation requests (and one trace of the size of Mooncake's) on one H100 with Llama-3.1-8B; runs that
+are recorded replay a tenth of them, also on an A10G, for which they are far too many. Times are
 of the processor. Beside every run a plain loop of Python is timed, a million assignments to a dictionary: a
 run is also told in such loops, which hardly depend on the machine or on who else uses it.
 """
@@ -23,6 +24,7 @@ from kvtui.comparison.experiment import Experiment
 from kvtui.comparison.lanes import LaneSpec
 from kvtui.hardware import catalogue
 from kvtui.memory.ops import OpLog
+from kvtui.recording.filming import Filming
 from kvtui.traces import load
 from tests.bench import azure, mooncake
 
@@ -37,7 +39,9 @@ class Kind:
     lanes: tuple[LaneSpec, ...] = (LaneSpec("paged"),)
     options: dict[str, Any] = field(default_factory=dict)
     logged: bool = False
+    recorded: bool = False
     mooncake: bool = False
+    gpu: str = "h100-sxm"
 
 
 KINDS = (
@@ -47,6 +51,8 @@ KINDS = (
     Kind("paged, rules of 0.20", options={"vllm": "0.20"}),
     Kind("paged, asynchronous", options={"async_scheduling": True}),
     Kind("paged, op log", logged=True),
+    Kind("paged, recorded", recorded=True),
+    Kind("paged on an A10G, recorded", recorded=True, gpu="a10g"),
     Kind("contiguous", lanes=(LaneSpec("contiguous"),)),
     Kind("contiguous, asynchronous", lanes=(LaneSpec("contiguous"),), options={"async_scheduling": True}),
     Kind("two paged lanes", lanes=(LaneSpec("paged"), LaneSpec("paged"))),
@@ -76,21 +82,33 @@ def simulate(experiment: Experiment, *, logged: bool) -> tuple[float, int]:
     return seconds, sum(lane.engine.output_tokens for lane in lanes)
 
 
+def record(experiment: Experiment) -> tuple[float, int]:
+    """As `simulate`, into a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        filming = Filming(Path(folder) / "run.kvtui", experiment)
+        lanes = experiment.build()
+        start = process_time()
+        filming.run(lanes, lambda: None, lambda lane, error: None)
+        seconds = process_time() - start
+        filming.finish(summary(experiment, lanes))
+    return seconds, sum(lane.engine.output_tokens for lane in lanes)
+
+
 def measure(kind: Kind, path: Path, repeat: int) -> None:
     start = process_time()
     workload = load(str(path))
     read = process_time() - start
-    model, gpu = catalogue.model("llama-3.1-8b"), catalogue.gpu("h100-sxm")
+    model, gpu = catalogue.model("llama-3.1-8b"), catalogue.gpu(kind.gpu)
     experiment = Experiment(workload, model, gpu, kind.lanes, **kind.options)
     seconds, loops, tokens = [], [], 0
     for _ in range(repeat):
         before = loop()
-        taken, tokens = simulate(experiment, logged=kind.logged)
+        taken, tokens = record(experiment) if kind.recorded else simulate(experiment, logged=kind.logged)
         seconds.append(taken)
         loops.append(2 * taken / (before + loop()))
     best, mean, name = min(seconds), statistics.median(loops), kind.name
     print(
-        f"{name:<24} {len(workload):>9,} requests, read {read:6.2f} s, run at best {best:.2f} s, "
+        f"{name:<26} {len(workload):>9,} requests, read {read:6.2f} s, run at best {best:.2f} s, "
         f"{tokens / best / 1e6:6.2f} M tokens/s; {mean:.2f} loops, {tokens / mean / 1e3:.0f} k tokens each",
         flush=True,
     )
@@ -108,12 +126,14 @@ def main() -> int:
         print("the reference material is not beside the checkout")
         return 2
     with tempfile.TemporaryDirectory() as folder:
-        requests, turns = Path(folder) / "azure.csv", Path(folder) / "mooncake.jsonl"
+        requests, few, turns = (Path(folder) / name for name in ("azure.csv", "few.csv", "mooncake.jsonl"))
         azure.write(requests, chosen.requests)
+        azure.write(few, max(chosen.requests // 10, 1))
         mooncake.write(turns)
         for kind in KINDS:
             if not chosen.only or kind.name in chosen.only:
-                measure(kind, turns if kind.mooncake else requests, chosen.repeat)
+                path = turns if kind.mooncake else few if kind.recorded else requests
+                measure(kind, path, chosen.repeat)
     return 0
 
 

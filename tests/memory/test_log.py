@@ -9,6 +9,7 @@ import pytest
 
 from kvtui.memory.ops import Op, OpKind, OpLog
 from kvtui.serving.engine import Engine
+from kvtui.serving.request import NO_TABLES, NONE
 from tests.serving.test_leaps import drafting, layered, paged, paged_ahead, quoting
 
 SEEDS = range(30)
@@ -59,6 +60,7 @@ def told(engine: Engine) -> Book:
         free = set(pool.queue())
         assert {block for block in free if pool.key_of(block) is not None} <= book.cached <= free
         assert len(book.cached) * engine.manager.block_size == engine.manager.levels(None).cached
+    assert NONE == NO_TABLES == []  # which all requests share
     return book
 
 
