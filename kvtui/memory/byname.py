@@ -61,7 +61,7 @@ class ByName:
             return False
         if not self.grow(request, request.computed + tokens):
             return False
-        self.register(request, request.computed, request.computed + tokens)
+        self.register(request, request.computed + tokens)
         request.computed += tokens
         return True
 
@@ -104,7 +104,7 @@ class ByName:
     def grow(self, request: Request, upto: int) -> bool:
         raise NotImplementedError
 
-    def register(self, request: Request, before: int, upto: int) -> None:
+    def register(self, request: Request, upto: int) -> None:
         raise NotImplementedError
 
     def release(self, request: Request, stored: int) -> None:

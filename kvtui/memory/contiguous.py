@@ -161,7 +161,7 @@ class ContiguousMemoryManager(ByName):
         are not stored."""
         return upto - request.drafts - request.placeholders + self.beside <= request.reserved
 
-    def register(self, request: Request, before: int, upto: int) -> None:
+    def register(self, request: Request, upto: int) -> None:
         """Nothing can be found by others."""
 
     def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:

@@ -90,7 +90,7 @@ class ForkingMemoryManager(PagedMemoryManager):
 
     # ---- acting for a scheduler
 
-    def register(self, request: Request, before: int, upto: int) -> None:
+    def register(self, request: Request, upto: int) -> None:
         """Nothing can be found by others, but what is to be pinned and was not yet is pinned now."""
         if len(self._pinned) == len(self._wanted):
             return

@@ -161,7 +161,7 @@ class GroupedMemoryManager(Pooled):
         if self.log is not None:
             self.log.add(OpKind.SHARE, request.number, [b for blocks in kept for b in blocks if b])
         self._extend(request, have, have + tokens, first=True)
-        self.register(request, have, have + tokens)
+        self.register(request, have + tokens)
         return True
 
     def grow(self, request: Request, upto: int) -> bool:
@@ -175,8 +175,8 @@ class GroupedMemoryManager(Pooled):
         self._extend(request, stored, upto)
         return True
 
-    def register(self, request: Request, before: int, upto: int) -> None:
-        """Tokens [before, upto), as far as they are known, are stored or will be after this step: blocks that
+    def register(self, request: Request, upto: int) -> None:
+        """Tokens [0, upto), as far as they are known, are stored or will be after this step: blocks that
         get full can be found, if they are worth it."""
         if not self.prefix_cache:
             return
@@ -207,7 +207,7 @@ class GroupedMemoryManager(Pooled):
         for request, stored, n in takers:
             self._leave_windows(request, stored)
             self._extend(request, stored, stored + n)
-            self.register(request, stored, stored + n)
+            self.register(request, stored + n)
         return True
 
     def advance(self, step: int, steps: int, bought: Bought) -> int:

@@ -121,7 +121,7 @@ class PagedMemoryManager(Pooled, ByName):
         request.registered = len(hits.blocks)
         request.computed = have
         self._extend(request, need)
-        self.register(request, have, have + tokens)
+        self.register(request, have + tokens)
         return True
 
     def grow(self, request: Request, upto: int) -> bool:
@@ -133,8 +133,8 @@ class PagedMemoryManager(Pooled, ByName):
             self._extend(request, need)
         return True
 
-    def register(self, request: Request, before: int, upto: int) -> None:
-        """Tokens [before, upto) are stored or will be after this step: blocks that get full can be found."""
+    def register(self, request: Request, upto: int) -> None:
+        """Tokens [0, upto) are stored or will be after this step: blocks that get full can be found."""
         if not self.prefix_cache:
             return
         full = upto // self.block_size
@@ -147,8 +147,7 @@ class PagedMemoryManager(Pooled, ByName):
     def register_decode(self, request: Request, step: int) -> None:
         """A decode fills a block in `step`: it can be found from now on."""
         if request.registered < len(request.keys):
-            stored = request.offset + step
-            self.register(request, stored, stored + 1)
+            self.register(request, request.offset + step + 1)
             if request.registered == len(request.keys) and self.hot.has(request):
                 self.hot.leave(request)
 
@@ -325,7 +324,7 @@ class PagedMemoryManager(Pooled, ByName):
             by_chunk = dict(chunks)
             for request in sorted([*full, *by_chunk], key=attrgetter("order")):
                 if request in by_chunk:
-                    self.register(request, request.computed, request.computed + by_chunk[request])
+                    self.register(request, request.computed + by_chunk[request])
                 else:
                     self.register_decode(request, step)
         else:

@@ -82,8 +82,8 @@ class MemoryManager(Protocol):
         """Slots for the tokens [0, upto)."""
         ...
 
-    def register(self, request: Request, before: int, upto: int) -> None:
-        """Tokens [before, upto) are stored, or will be after this step: others may find them."""
+    def register(self, request: Request, upto: int) -> None:
+        """Tokens [0, upto) are stored, or will be after this step: others may find them."""
         ...
 
     def serve(self, step: int, chunks: Sequence[tuple[Request, int]]) -> bool:

@@ -150,7 +150,7 @@ class AheadRounds(AdmittingRounds):
     def _publish_at(self, step: int, but: Collection[Request]) -> None:
         for request in list(self._hot.at(step)):
             if request not in but:
-                self._manager.register(request, request.registered, request.offset + step)
+                self._manager.register(request, request.offset + step)
                 if request.registered == len(request.keys):
                     self._hot.leave(request)
 
@@ -161,7 +161,7 @@ class AheadRounds(AdmittingRounds):
 
     def _end(self, request: Request) -> None:
         if self._hot.has(request):
-            self._manager.register(request, request.registered, request.offset + self._scheduler.step)
+            self._manager.register(request, request.offset + self._scheduler.step)
             self._hot.leave(request)
         super()._end(request)
 
@@ -239,7 +239,7 @@ class AheadRounds(AdmittingRounds):
             self._publish(step, 1, resting)
         for request, start, n in parts:
             self._manager.grow(request, start + n)
-            self._manager.register(request, start, start + n)
+            self._manager.register(request, start + n)
         return parts
 
     def _come_in(self, parts: list[Part], left: int) -> list[tuple[Request, int]]:

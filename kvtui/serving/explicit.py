@@ -244,7 +244,7 @@ class ExplicitScheduler(Scheduler):
 
     def _publish(self, request: Request, upto: int) -> None:
         if upto > request.cached or self._speculation.keyed_ahead or self._checkpoints is not None:
-            self.manager.register(request, request.cached, upto)
+            self.manager.register(request, upto)
             request.cached = max(request.cached, upto)
 
     def _content(self, request: Request, given: int = 0) -> int:

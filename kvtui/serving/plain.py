@@ -106,7 +106,7 @@ class PlainRounds(AdmittingRounds):
         """`more` blocks for the next part of a prompt."""
         request.table += self._pool.take(more)
         if request.registered < len(request.keys):
-            self._manager.register(request, start, start + n)
+            self._manager.register(request, start + n)
 
     def _fill(self, parts: list[Part]) -> list[Request]:
         """These parts of prompts are computed now; gives those who end with them."""

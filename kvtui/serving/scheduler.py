@@ -133,7 +133,7 @@ class Scheduler(Queues):
 
     def _scheduled(self, request: Request, stored: int, n: int) -> None:
         """The next `n` tokens of a running request have their slots."""
-        self.manager.register(request, stored, stored + n)
+        self.manager.register(request, stored + n)
 
     def _preempt(self, plan: Plan, victim: Request, served: Request, given: int) -> None:
         """Preemption by recompute: everything is freed, what was generated becomes part of the prompt."""

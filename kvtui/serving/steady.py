@@ -71,6 +71,6 @@ def _cross(request: Request, manager: MemoryManager, stored: int) -> bool:
     if not manager.grow(request, stored + 1):
         return False
     if stored > request.cached:
-        manager.register(request, max(request.cached, stored - 1), stored)
+        manager.register(request, stored)
         request.cached = stored
     return True

@@ -78,8 +78,8 @@ def published_early(patch: pytest.MonkeyPatch) -> None:
     """Blocks can be found before their contents are computed."""
     original = PagedMemoryManager.register
 
-    def register(self: PagedMemoryManager, request: Request, before: int, upto: int) -> None:
-        original(self, request, before, len(request.table) * self.block_size)
+    def register(self: PagedMemoryManager, request: Request, upto: int) -> None:
+        original(self, request, len(request.table) * self.block_size)
 
     patch.setattr(PagedMemoryManager, "register", register)
 
