@@ -190,9 +190,8 @@ class GroupScheduler(Scheduler):
     def _swap_in(self, plan: Plan, group: Group) -> int:
         """Bring a group back from host memory; gives the tokens it computes in this step, 0 = it stays."""
         memory, request, width = self._memory, group.request, len(group.sequences)
-        # Besides what it had, a slot for the next token of each sequence.
-        need = memory.away(request.number) + width
-        if need + self._reserve > memory.free_blocks or len(self.running) + width > self.rules.running_limit:
+        # Besides what it had, a slot for the next token of each sequence. Its seats nobody has taken.
+        if memory.away(request.number) + width + self._reserve > memory.free_blocks:
             return 0
         plan.swapped_in += memory.swap_in(group.sequences, request.computed)
         for sequence in group.sequences:

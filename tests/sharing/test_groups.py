@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kvtui.backends.ghost import GhostObserver, Mismatch, Stories
+from kvtui.groups.beams import BeamTree
 from kvtui.groups.engine import GroupEngine
 from kvtui.groups.fanout import widths
 from kvtui.groups.link import Link
@@ -142,6 +143,24 @@ def test_beams_fork_prune_and_share_more_than_samples() -> None:
     assert memory(beams).copies > 10
 
 
+def test_beams_branch_as_their_tree_says() -> None:
+    engine, forks = single(40, 30, beams=4), []
+
+    class Watch:
+        def updated(self, engine: GroupEngine, plan: Plan) -> None:
+            forks.append([(sequence.sequence, parent.sequence) for sequence, parent, _ in plan.forks])
+
+        def __getattr__(self, name: str) -> object:
+            return lambda *_: None
+
+    engine.observer = Watch()  # type: ignore[assignment]
+    engine.run()
+    tree = BeamTree(0, 4)
+    stories = [enumerate(tree.parents(length)) for length in range(2, 30)]
+    moves = [[(beam, parent) for beam, parent in story if parent != beam] for story in stories]
+    assert forks == [[(1, 0), (2, 0), (3, 0)], *moves, []]
+
+
 def test_two_beams_are_enough_to_fork_and_prune() -> None:
     beams, samples = single(40, 200, beams=2), single(40, 200, samples=2)
     for engine in (beams, samples):
@@ -169,6 +188,33 @@ def test_every_sequence_has_a_seat(seats: int, together: int) -> None:
     engine = GroupEngine(load, paper_rules(seqs=seats), ForkingMemoryManager(6400), LinearCost())
     engine.step()
     assert (engine.scheduler.batch, len(engine.scheduler.running)) == (together, 2 * together)
+
+
+@pytest.mark.parametrize(
+    ("preempt", "samples", "swapped"),
+    [("auto", 1, False), ("auto", 2, True), ("swap", 1, True), ("recompute", 2, False)],
+)
+def test_who_is_swapped_and_who_is_computed_again(preempt: str, samples: int, swapped: bool) -> None:
+    load = replace(workload([(0.01 * i, 16, 60) for i in range(3)]), samples=np.full(3, samples))
+    manager = ForkingMemoryManager(10 * 16 * samples, host_blocks=100)
+    engine = GroupEngine(load, paper_rules(), manager, LinearCost(), preempt=preempt)
+    engine.run()
+    assert engine.scheduler.preemptions > 0
+    assert engine.results.finished == 3
+    assert (manager.swapped_out > 0) == swapped
+
+
+def test_groups_that_come_back_find_their_seats() -> None:
+    load = workload([(0.01 * i, 16, 20 + 9 * (i % 5)) for i in range(30)])
+    load = replace(load, samples=np.array([1, 2, 3] * 10))
+    manager = ForkingMemoryManager(14 * 16, host_blocks=40)
+    engine = GroupEngine(load, paper_rules(seqs=6), manager, LinearCost(), preempt="swap")
+    most = 0
+    while engine.step():
+        most = max(most, len(engine.scheduler.running))
+    assert most == 6
+    assert engine.results.finished == 30
+    assert manager.swapped_in > 20
 
 
 def test_one_request_that_fits_alone_is_served_however_tight() -> None:
