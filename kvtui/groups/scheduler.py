@@ -100,7 +100,7 @@ class GroupScheduler(Scheduler):
         """Beams that lost are pruned; those that won several times are forked."""
         stored = sequences[0].stored(self.step)
         generated = stored + 1 - sequences[0].prompt
-        if generated < 2 or len(sequences) == 1:
+        if generated < 2:
             return
         moves = [
             (sequences[at], sequences[parent])

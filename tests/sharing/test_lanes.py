@@ -151,6 +151,7 @@ def test_who_is_done_is_no_more_part_of_a_static_batch() -> None:
             pass
         assert engine.now_ps == 50 * PS_PER_S
         assert engine.meter.running == (5 + 50 + 12) * PS_PER_S
+        assert engine.meter.blocked == 0, "nobody waits for memory"
 
 
 def test_equal_slots_cut_what_is_longer_and_refuse_what_does_not_fit() -> None:
