@@ -83,5 +83,5 @@ def test_a_recording_for_which_there_is_no_room_is_no_success(tmp_path: Path) ->
         text=True,
         check=False,
     )
-    assert (done.returncode, "running at once" in done.stdout) == (2, True)
+    assert (done.returncode, "mean batch" in done.stdout) == (2, True)
     assert "kvtui: the recording ends early: " in done.stderr
