@@ -14,6 +14,7 @@ from kvtui.serving.engine import UNLIMITED, Engine
 from kvtui.serving.plan import Plan
 from kvtui.serving.rules import Rules
 from kvtui.serving.scheduler import Scheduler
+from kvtui.timing.roofline import LinearCost
 from tests.serving.build import outside_rounds, workload
 from tests.serving.digest import Price
 from tests.serving.test_leaps import contiguous, paged
@@ -95,3 +96,12 @@ def test_rounds_are_tried_again_after_they_were_not_worth_it(monkeypatch: pytest
         apart.append(len(beside))
         beside.clear()
     assert 10 < apart[0] <= apart[1] <= apart[0] + (1 << PATIENCE)
+
+
+@pytest.mark.parametrize(("step_ps", "first"), [(999, 3 * 999), (1000, 2 * 1000), (1001, 2 * 1001)])
+def test_who_arrives_a_picosecond_after_a_step_began_waits_for_the_next(step_ps: int, first: int) -> None:
+    load = workload([(0, 10, 3), (1e-9, 10, 1)])
+    engine = Engine(load, Rules(100), PagedMemoryManager(800), LinearCost(step_ps, 0, 0))
+    while engine.step():
+        pass
+    assert engine.results.first_token[1] == first
