@@ -12,8 +12,9 @@ from heapq import nsmallest
 from math import log
 from typing import NamedTuple
 
+from kvtui.mixing import MASK, mixed
+
 GAP = 1.0  # mean further cost of each next continuation, in units of the mean cost of the best
-_MASK = (1 << 64) - 1
 
 
 class _Continuation(NamedTuple):
@@ -62,12 +63,4 @@ class BeamTree:
 
     def _draw(self, length: int, which: int) -> float:
         """An exponentially distributed number of mean 1, from what it is for."""
-        return -log((_mixed(_mixed(self._number << 32 | length) + which) + 1) / (_MASK + 2))
-
-
-def _mixed(x: int) -> int:
-    """SplitMix64 (Steele, Lea, Flood 2014): all 64 bits depend on all bits."""
-    x = (x + 0x9E3779B97F4A7C15) & _MASK
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
-    return x ^ (x >> 31)
+        return -log((mixed(mixed(self._number << 32 | length) + which) + 1) / (MASK + 2))

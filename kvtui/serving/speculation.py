@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kvtui.errors import ConfigError
+from kvtui.mixing import BITS, mixed
 from kvtui.serving.request import Request
 
 # Drafters that read the target's hidden states: the token before a draft has to be computed anew.
 HIDDEN_STATES = ("eagle", "eagle3", "mtp", "mtp_modules", "dflash")
 METHODS = ("ngram", "draft_model", "pard", *HIDDEN_STATES)
-_BITS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class AcceptanceRate:
 
     def __init__(self, rates: tuple[float, ...]) -> None:
         assert rates
-        self._limits = [round(rate * (1 << _BITS)) for rate in rates]
+        self._limits = [round(rate * (1 << BITS)) for rate in rates]
 
     def drafted(self, request: Request, most: int) -> int:
         return most
@@ -102,16 +102,7 @@ class AcceptanceRate:
 
     def _draw(self, request: Request, position: int) -> int:
         """64 bits that depend on nothing else."""
-        return _mixed(_mixed(_mixed(request.number) + request.verifies) + position)
-
-
-def _mixed(x: int) -> int:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood, 2014) after one step of its counter."""
-    mask = (1 << _BITS) - 1
-    x = (x + 0x9E3779B97F4A7C15) & mask
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & mask
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & mask
-    return x ^ x >> 31
+        return mixed(mixed(mixed(request.number) + request.verifies) + position)
 
 
 @dataclass(slots=True)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from kvtui.errors import ConfigError
 from kvtui.frames.counters import CounterReader
-from kvtui.groups import beams
 from kvtui.memory.contiguous import RESERVE, ContiguousMemoryManager
 from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.groups import groups_of
-from kvtui.serving import speculation
 from kvtui.serving.engine import Engine
 from kvtui.serving.request import Request
 from kvtui.serving.rules import Rules, release
@@ -135,19 +132,3 @@ def test_other_releases_are_not_known() -> None:
 def test_what_is_no_layer_is_refused(layer: str) -> None:
     with pytest.raises(ConfigError, match="no layer"):
         groups_of([layer, "full"], 16, Rules(1000))
-
-
-@pytest.mark.parametrize("mixed", [speculation._mixed, beams._mixed])
-def test_bits_are_those_of_splitmix64(mixed: Callable[[int], int]) -> None:
-    """The first five from the seed 1234567, as its implementations are checked by."""
-    step, published = (
-        0x9E3779B97F4A7C15,
-        [
-            6457827717110365317,
-            3203168211198807973,
-            9817491932198370423,
-            4593380528125082431,
-            16408922859458223821,
-        ],
-    )
-    assert [mixed((1234567 + at * step) % 2**64) for at in range(5)] == published
