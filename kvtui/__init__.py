@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kvtui.memory.paged import PagedMemoryManager
     from kvtui.traces.workload import Workload
 
-__version__ = "0.9.0"
+__version__ = "1.0.0"
 __all__ = [
     "ContiguousMemoryManager",
     "Experiment",
