@@ -18,6 +18,8 @@ from kvtui.tui.flow import writing
 from kvtui.tui.painted import Painted
 from tests.tui.stagecraft import chat
 
+QUIET = 25
+
 
 class Watched(KvtuiApp):
     """Notes every cell it means to show: [x, y, character, foreground, background]."""
@@ -36,8 +38,10 @@ class Watched(KvtuiApp):
         self.stage.player.pause()
         self.main.paint()
         await asyncio.sleep(1.0)
-        while writing(self):
+        quiet = 0  # turns in which nothing was written: what a slow link held back follows when it is free
+        while quiet < QUIET:
             await asyncio.sleep(0.02)
+            quiet = 0 if writing(self) else quiet + 1
         cells = [cell for widget in self.main.board if widget.display for cell in _cells(widget)]
         (self._folder / "cells.tmp").write_text(json.dumps(cells))
         (self._folder / "cells.tmp").rename(self._folder / "cells.json")
