@@ -20,7 +20,7 @@ from kvtui.serving.plan import Plan
 from kvtui.serving.request import Phase, Request
 from kvtui.timing.roofline import LinearCost
 from tests.serving.build import workload
-from tests.sharing.worlds import paper_rules, world
+from tests.sharing.worlds import LINK, paper_rules, world
 
 SEEDS = range(14)
 
@@ -97,14 +97,26 @@ def test_leaps_are_steps(seed: int) -> None:
 
 
 def test_who_was_preempted_is_counted_until_it_is_back() -> None:
-    most = 0
+    most = blocked = 0
     for engine in map(world, SEEDS[:6]):
         scheduler = engine.scheduler
         while engine.step():
             away = [*scheduler.waiting.first(), *scheduler.aside]
             assert scheduler.preempted_waiting == sum(r.phase is Phase.PREEMPTED for r in away)
+            assert all(r.phase is Phase.PREEMPTED for r in scheduler.aside), "who is back is not aside"
             most = max(most, len(scheduler.aside))
+            blocked += scheduler.blocked and bool(scheduler.aside)
     assert most > 1, "groups never stood aside"
+    assert blocked, "nobody aside ever waited for memory"
+
+
+def test_a_step_that_swaps_takes_the_time_of_the_link() -> None:
+    load, rules, memory = workload([(0, 20, 5)]), paper_rules(), ForkingMemoryManager(1600)
+    plain, linked = (GroupEngine(load, rules, memory, LinearCost(), link=link) for link in (None, LINK))
+    plan = Plan(0)
+    assert linked._duration(plan) == plain._duration(plan)
+    plan.swapped_out, plan.swapped_in = 300, 20
+    assert linked._duration(plan) == LINK.step(plain._duration(plan), 320) > plain._duration(plan)
 
 
 def single(prompt: int, output: int, *, samples: int = 1, beams: int = 0, blocks: int = 64) -> GroupEngine:

@@ -18,6 +18,7 @@ from kvtui.groups.static import StaticScheduler
 from kvtui.hardware import catalogue
 from kvtui.memory.contiguous import ContiguousMemoryManager
 from kvtui.serving.engine import UNLIMITED, Engine
+from kvtui.serving.request import Phase
 from kvtui.serving.rules import Rules
 from kvtui.timing.roofline import LinearCost
 from kvtui.traces.workload import Workload
@@ -147,8 +148,11 @@ def test_who_is_done_is_no_more_part_of_a_static_batch() -> None:
         memory = ContiguousMemoryManager(384, 128)
         cost = LinearCost(PS_PER_S, 0, 0)
         engine = Engine(requests, rules, memory, cost, scheduler=StaticScheduler(rules, memory))
+        engine.step(limit)
+        batch = list(engine.scheduler.running.values())
         while engine.step(limit):
             pass
+        assert [request.phase for request in batch] == [Phase.FINISHED] * 3
         assert engine.now_ps == 50 * PS_PER_S
         assert engine.meter.running == (5 + 50 + 12) * PS_PER_S
         assert engine.meter.blocked == 0, "nobody waits for memory"
