@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kvtui.memory.grouped import GroupedMemoryManager
 from kvtui.memory.groups import groups_of
+from kvtui.serving.request import Request
 from kvtui.serving.rules import Rules
 
 
@@ -27,3 +29,11 @@ def test_a_window_bounds_the_blocks_that_admission_reckons_with(
     full, sliding = groups_of(["full", f"sliding:{window}"], 4, rules)
     assert full.most is None
     assert sliding.most == -(-tokens // 4) + 1, "they need not begin with a block"
+
+
+def test_slots_out_of_a_window_and_of_blocks_of_another_size_are_reckoned_in_those_of_the_pool() -> None:
+    manager = GroupedMemoryManager(400, 4, Rules(40), layers=["full*2", "sliding:9"])
+    assert [group.size for group in manager.groups] == [4, 8]
+    request = Request(0, 20, 5)
+    request.tables = [[1, 2, 3, 4, 5], [0, 6, 7]]  # the first 8 tokens are out of the window
+    assert manager.filled(request, 20) == 20 + 12 * 4 // 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -130,6 +131,16 @@ def test_what_is_swapped_out_is_not_told_to_be_computed_again() -> None:
     again = [e for e in events if e.request == gone.request and e.step > gone.step]
     assert again[-1].kind is EventKind.ADMITTED
     assert again[-1].a == 0
+
+
+def test_every_preemption_is_one_of_its_request() -> None:
+    (lane,) = experiment(("vllm-sosp",), load(samples=4), slots=700).build()
+    scheduler, most = lane.engine.scheduler, Counter[int]()
+    while lane.step():
+        for request in scheduler.aside:
+            most[request.number] = request.preemptions
+    assert scheduler.preemptions > 0
+    assert most.total() == scheduler.preemptions
 
 
 def test_a_static_batch_holds_its_memory_until_its_last_answer() -> None:
