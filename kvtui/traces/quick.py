@@ -31,7 +31,7 @@ def read(source: Source) -> Workload | None:
     where it is large, or anything about it asks for a closer look."""
     text = _text(source)
     header, _, body = text.partition("\n")
-    columns = header.split(",")
+    columns = [name.strip() for name in header.split(",")]
     azure = tuple(columns) == AZURE
     found = Found(*AZURE, unit=None) if azure else find(columns)
     if found is None or not (azure or _known(found, columns)):

@@ -26,6 +26,7 @@ HEADERS = (
     "prefill,decode,arrival_time",
     "arrival_timestamp,prompt_size,token_size",
     "arrival,isl,Response tokens",
+    "prompt_tokens , arrival_us,\toutput_tokens ",
 )
 
 
@@ -60,7 +61,7 @@ def test_numbers(
     dense: bool,
 ) -> None:
     names = header.split(",")
-    arrival = next(name for name in names if name.startswith("arrival"))
+    arrival = next(name for name in names if name.strip().startswith("arrival"))
     times = sorted(row[0] // (10**6 if dense else 1) for row in rows)
     lines = [header]
     for time, (_, prompt, output) in zip(times, rows, strict=True):
