@@ -56,7 +56,7 @@ class Recorder:
 
         Raises:
             FileIsThere: the file exists (without `force`).
-            RecordingError: it cannot be written.
+            RecordingError: it cannot be written; a new file is taken away again.
         """
         self.path = path
         try:
@@ -66,8 +66,14 @@ class Recorder:
         except OSError as error:
             raise _unwritable(path, error) from None
         self._tracks: list[_Track] = []
-        self._write(pieces.opening())
-        self._json(Kind.ABOUT, {**about, "counters": counter_names(), "events": kind_names()})
+        try:
+            self._write(pieces.opening())
+            self._json(Kind.ABOUT, {**about, "counters": counter_names(), "events": kind_names()})
+        except RecordingError:
+            self.close()
+            if not force:  # a new file that says nothing would be in the way of the next attempt
+                path.unlink()
+            raise
 
     def add(self, info: LaneInfo) -> int:
         """A lane; gives the number of its track. Lanes may be added at any time."""

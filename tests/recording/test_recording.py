@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from errno import ENOSPC
 from functools import cache
+from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from kvtui.answers.report import summary
 from kvtui.errors import FileIsThere, RecordingError
 from kvtui.frames.frame import Frame
-from kvtui.recording import Recorder, Recording
+from kvtui.recording import Recorder, Recording, recorder
 from kvtui.recording.filming import Filming
 from kvtui.recording.packing import Shape, decode, encode
 from kvtui.recording.pieces import pieces
@@ -25,6 +27,9 @@ from tests.comparison.test_checkpoints import same
 from tests.recording.films import film, filmed, straight
 from tests.tui.frames import NONE, contiguous_frame, lane, paged_frame
 from tests.tui.stagecraft import small
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 SHAPES = {
     "bytes": Shape(np.uint8),
@@ -198,6 +203,25 @@ def test_nothing_is_overwritten_unless_forced(tmp_path: Path) -> None:
 
 
 # ---- reports
+
+
+@pytest.mark.parametrize("room", [0, 40])
+def test_a_full_disk_leaves_no_empty_file_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    class Full(FileIO):
+        def write(self, data: Buffer, /) -> int:
+            if left := room - self.tell():
+                return super().write(memoryview(data)[:left])
+            raise OSError(ENOSPC, "No space left on device")
+
+    path = tmp_path / "run.kvtui"
+    with monkeypatch.context() as disk:
+        disk.setattr(recorder, "FileIO", Full)
+        with pytest.raises(RecordingError, match=r"run\.kvtui cannot be written: No space left"):
+            Recorder(path, {})
+    assert not path.exists()
+    Recorder(path, {}).close()
 
 
 def test_the_report_is_the_runs_own() -> None:
